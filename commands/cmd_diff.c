@@ -79,7 +79,7 @@ static const char *const letter[] = { "a", "b" };
 static void json_side(struct vc_emit *e, const struct side *x, int k)
 {
 	vc_emit_object(e, letter[k], NULL);
-	vc_report_trace(e, &x->s, x->plan);
+	vc_report_trace(e, &x->s, x->plan, &x->run);
 	vc_report_fidelity(e, &x->s);
 	vc_emit_object(e, "run", NULL);
 	vc_report_run(e, &x->s, x->plan, &x->run);

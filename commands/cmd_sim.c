@@ -263,7 +263,7 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "schema", NULL, "vramcast.sim/1");
-	vc_report_trace(e, &sim->session, sim->plan);
+	vc_report_trace(e, &sim->session, sim->plan, sim->n ? sim->results.at : NULL);
 	vc_report_fidelity(e, &sim->session);
 	emit_host(e, sim);
 	vc_leak_report(e, &sim->session, &sim->leak);
@@ -305,6 +305,7 @@ static void say_context(struct vc_emit *e, const struct sim *sim)
 	const struct vc_device_info *on =
 		vc_meta_device_known(s->rec->meta, s->rec->device->device);
 	const struct vc_plan *p = sim->plan;
+	const struct vc_result *r = sim->n ? sim->results.at : NULL;
 	char line[640], a[32], b[32];
 
 	vc_emit_line(e, "%s", "");
@@ -329,11 +330,12 @@ static void say_context(struct vc_emit *e, const struct sim *sim)
 	}
 	if (*vc_job_change(s->change, &s->opt->transform, line, sizeof(line)))
 		vc_emit_text(e, NULL, "changed", line);
-	vc_emit_text(e, NULL, "level", sim->n ? vc_level_name(vc_answer_level(s, p)) : NULL);
-	if (sim->n && vc_report_words(s, p))
-		vc_emit_text(e, NULL, s->whatif ? "predicted" : "because", vc_report_words(s, p));
-	if (sim->n && vc_report_narrow(s, p))
-		vc_emit_text(e, NULL, "to narrow it", vc_report_narrow(s, p));
+	vc_emit_text(e, NULL, "level", sim->n ? vc_level_name(vc_answer_level(s, p, r)) : NULL);
+	if (sim->n && vc_report_words(s, p, r))
+		vc_emit_text(e, NULL, s->whatif ? "predicted" : "because",
+			     vc_report_words(s, p, r));
+	if (sim->n && vc_report_narrow(s, p, r))
+		vc_emit_text(e, NULL, "to narrow it", vc_report_narrow(s, p, r));
 	vc_emit_text(e, NULL, "trust", vc_sim_trust_line(s, line, sizeof(line)));
 	say_other_models(e, sim);
 	for (size_t i = 0; i < s->rec->meta->notes; i++)

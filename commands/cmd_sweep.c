@@ -361,7 +361,7 @@ static void write_line(struct vc_emit *e, const struct sweep *w, size_t run,
 						    (double)p->capacity);
 	else
 		vc_emit_null(e, "used_share", NULL);
-	vc_report_trust(e, s, p);
+	vc_report_trust(e, s, p, r);
 	vc_emit_end(e);
 }
 

@@ -29,6 +29,7 @@ static const struct vc_option tune_options[] = {
 static const struct vc_option *const tables[] = { tune_options, vc_run_options, NULL };
 
 #define CONF 256
+enum { FINAL = 24 }; /* trials whose order counts what is open about them */
 #define WORTH 0.005 /* of peak reserved memory: less than half a percent is not worth a setting */
 
 struct trial {
@@ -36,7 +37,9 @@ struct trial {
 	unsigned options;   /* how many settings it takes */
 	enum vc_verdict verdict;
 	enum vc_level level;
+	struct vc_basis basis;
 	bool has_interval; uint64_t low, high; /* of peak_reserved */
+	bool decided;       /* its span is known */
 	struct vc_stats stats;
 	bool given_up;      /* worse than all that is shown, whatever came next */
 };
@@ -176,16 +179,22 @@ static int replay_one(struct tune *t, size_t i, struct vc_result *r, struct vc_e
 	static const struct vc_observer_type *const nobody[] = { NULL };
 	const struct vc_enough enough = { t, is_hopeless };
 	struct vc_plan p = t->plan;
-	int rc;
 
 	p.conf = t->trial[i].conf;
 	p.enough = i && p.assume == VC_ASSUME_NOTHING ? &enough : NULL;
-	VC_TRY(vc_session_replay(&t->session, &p, nobody, r, err));
-	p.enough = NULL;
-	rc = r->given_up ? VC_OK : vc_session_decide(&t->session, &p, r, err);
-	if (rc < 0)
-		vc_result_fini(r);
-	return rc;
+	return vc_session_replay(&t->session, &p, nobody, r, err);
+}
+
+static void note(struct trial *x, const struct vc_result *r)
+{
+	x->given_up = r->given_up;
+	x->stats = r->stats;
+	x->verdict = vc_result_verdict(r);
+	x->has_interval = r->has_interval;
+	x->low = r->has_interval ? r->low : r->stats.peak_reserved;
+	x->high = r->has_interval ? r->high : r->stats.peak_reserved;
+	x->level = r->trust.level;
+	x->basis = r->basis;
 }
 
 static int try_one(void *arg, size_t at, struct vc_error *err)
@@ -197,29 +206,42 @@ static int try_one(void *arg, size_t at, struct vc_error *err)
 
 	if (replay_one(t, i, &r, err) < 0)
 		return vc_wrap(err, "settings \"%s\"", t->trial[i].conf);
-	t->trial[i].given_up = r.given_up;
-	t->trial[i].stats = r.stats;
-	t->trial[i].verdict = vc_result_verdict(&r);
-	t->trial[i].has_interval = r.has_interval;
-	t->trial[i].low = r.low;
-	t->trial[i].high = r.high;
-	t->trial[i].level = r.trust.level;
+	note(&t->trial[i], &r);
 	if (!r.given_up && t->trial[i].verdict == VC_FITS && !r.stats.flushes)
 		note_good(t, r.stats.peak_reserved);
 	vc_result_fini(&r);
 	return VC_OK;
 }
 
-/* Fits before flushes before undecided before runs out; then fewer flushes, less memory, fewer
- * settings, fewer driver calls. */
+/* The same with all that is open about it. */
+static int decide_one(void *arg, size_t i, struct vc_error *err)
+{
+	static const struct vc_observer_type *const nobody[] = { NULL };
+	struct tune *t = arg;
+	struct vc_plan p = t->plan;
+	struct vc_result r;
+
+	p.conf = t->trial[i].conf;
+	if (vc_session_run(&t->session, &p, nobody, &r, err) < 0)
+		return vc_wrap(err, "settings \"%s\"", p.conf);
+	note(&t->trial[i], &r);
+	t->trial[i].decided = true;
+	vc_result_fini(&r);
+	return VC_OK;
+}
+
+/* Fits before flushes before undecided before runs out; then fewer flushes, less memory at the
+ * upper end of what it may need, fewer settings, fewer driver calls. */
 static int compare(const void *a, const void *b)
 {
 	const struct trial *x = a, *y = b;
 	const uint64_t key[5][2] = {
 		{ x->verdict, y->verdict }, { x->stats.flushes, y->stats.flushes },
-		{ x->stats.peak_reserved, y->stats.peak_reserved }, { x->options, y->options },
+		{ x->high, y->high }, { x->options, y->options },
 		{ x->stats.segment_allocs, y->stats.segment_allocs } };
 
+	if (x->decided != y->decided)
+		return x->decided ? -1 : 1;
 	if (x->given_up != y->given_up)
 		return x->given_up ? 1 : -1;
 	/* Of settings that all run out, the one that gets furthest. */
@@ -238,26 +260,37 @@ static const struct trial *recommended(const struct tune *t)
 {
 	const struct trial *best = &t->trial[0], *pick = best;
 
-	for (size_t i = 1; i < t->n; i++) {
+	for (size_t i = 1; i < t->n && i < FINAL; i++) {
 		const struct trial *x = &t->trial[i];
 
-		if (!x->given_up && x->verdict == best->verdict &&
+		if (x->decided && x->verdict == best->verdict &&
 		    x->stats.flushes == best->stats.flushes &&
 		    x->stats.ooms == best->stats.ooms && x->options < pick->options &&
-		    (double)x->stats.peak_reserved <=
-			    (1 + WORTH) * (double)best->stats.peak_reserved)
+		    (double)x->high <= (1 + WORTH) * (double)best->high)
 			pick = x;
 	}
 	return pick;
 }
 
+/* Whatever is open about both of them: a verdict that may be otherwise recommends nothing. */
 static bool is_better(const struct trial *best, const struct trial *now)
 {
+	if (best->verdict == VC_UNDECIDED)
+		return false;
 	if (best->verdict != now->verdict)
 		return best->verdict < now->verdict;
-	if (best->stats.flushes != now->stats.flushes)
+	if (best->basis.exact && now->basis.exact && best->stats.flushes != now->stats.flushes)
 		return best->stats.flushes < now->stats.flushes;
-	return (double)best->stats.peak_reserved < (1 - WORTH) * (double)now->stats.peak_reserved;
+	return (double)best->high < (1 - WORTH) * (double)now->low;
+}
+
+/* By its best estimate, which is not sure. */
+static bool may_help(const struct trial *best, const struct trial *now)
+{
+	if (best->basis.exact || best->basis.ground == VC_GROUND_ASKED)
+		return false;
+	return best->stats.ooms < now->stats.ooms || best->stats.flushes < now->stats.flushes ||
+	       best->stats.peak_reserved < now->stats.peak_reserved;
 }
 
 /* ---- saying it ---- */
@@ -269,20 +302,45 @@ static void emit_trial(struct vc_emit *e, const struct trial *x, bool row)
 	vc_emit_text(e, NULL, row ? "settings" : NULL, *x->conf ? x->conf : "(defaults)");
 	vc_emit_text(e, "verdict", row ? "verdict" : NULL, vc_verdict_name(x->verdict));
 	vc_emit_bytes(e, "peak_reserved", row ? "peak reserved" : NULL, x->stats.peak_reserved);
+	vc_emit_bytes(e, NULL, row ? "at most" : NULL, x->high);
 	vc_result_emit_interval(e, x->has_interval, x->low, x->high);
 	vc_emit_text(e, "level", NULL, vc_level_name(x->level));
 	vc_emit_uint(e, "flushes", row ? "flushes" : NULL, x->stats.flushes);
 	vc_emit_uint(e, "segment_allocs", row ? "cudaMallocs" : NULL, x->stats.segment_allocs);
 }
 
+static uint64_t saves(const struct trial *best, const struct trial *now)
+{
+	return now->low > best->high ? now->low - best->high : 0;
+}
+
+static void emit_hope(struct vc_emit *e, const struct trial *best, const struct trial *now)
+{
+	char a[32], b[32], c[32], d[32];
+
+	vc_emit_line(e, "\nNo setting surely helps. The best is perhaps %s: %s at the peak, and "
+		     "between %s and %s, where now it is %s.%s", *best->conf ? best->conf :
+		     "(defaults)", vc_bytes_text(best->stats.peak_reserved, a),
+		     vc_bytes_text(best->low, b), vc_bytes_text(best->high, c),
+		     vc_bytes_text(now->stats.peak_reserved, d),
+		     best->basis.ground != VC_GROUND_PAST ? "" :
+		     " The recording begins in the middle of the run: one from the start of the "
+		     "program would tell.");
+}
+
 static void emit_advice(struct vc_emit *e, const struct tune *t, const struct trial *now,
 			bool better)
 {
 	const struct trial *best = recommended(t);
-	char a[32], b[32], line[CONF + 32];
+	uint64_t saved = saves(best, now);
+	char a[32], b[32], c[32], line[CONF + 32];
 
 	if (!better) {
 		vc_emit_text(e, "line", NULL, NULL);
+		if (may_help(best, now)) {
+			emit_hope(e, best, now);
+			return;
+		}
 		vc_emit_line(e, "\nNo setting helps: the best of %zu needs %s at the peak, as it "
 			     "is now it needs %s%s.", t->n, vc_bytes_text(best->stats.peak_reserved,
 					     a),
@@ -295,19 +353,21 @@ static void emit_advice(struct vc_emit *e, const struct tune *t, const struct tr
 	snprintf(line, sizeof(line), "PYTORCH_CUDA_ALLOC_CONF=%s", best->conf);
 	vc_emit_text(e, "line", NULL, line);
 	vc_emit_line(e, "\n%s\n\n%s instead of %s at the peak (%s, now: %s), %" PRIu64
-		     " flushes instead of %" PRIu64 ".",
+		     " flushes instead of %" PRIu64 "%s%s.",
 		     line, vc_bytes_text(best->stats.peak_reserved, a),
 		     vc_bytes_text(now->stats.peak_reserved, b), vc_verdict_name(best->verdict),
-		     vc_verdict_name(now->verdict), best->stats.flushes, now->stats.flushes);
+		     vc_verdict_name(now->verdict), best->stats.flushes, now->stats.flushes,
+		     saved ? "; it saves at least " : "", saved ? vc_bytes_text(saved, c) : "");
 }
 
 static void emit_all(struct vc_emit *e, const struct tune *t, const struct trial *now)
 {
+	const struct vc_result as_now = { .basis = now->basis };
 	bool better = is_better(recommended(t), now);
 
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "schema", NULL, "vramcast.tune/1");
-	vc_report_trace(e, &t->session, &t->plan);
+	vc_report_trace(e, &t->session, &t->plan, &as_now);
 	vc_emit_text(e, "torch", NULL, t->plan.torch);
 	vc_emit_uint(e, "capacity", NULL, t->plan.capacity);
 	vc_emit_uint(e, "tried", NULL, t->n);
@@ -318,6 +378,7 @@ static void emit_all(struct vc_emit *e, const struct tune *t, const struct trial
 	emit_trial(e, recommended(t), false);
 	vc_emit_end(e);
 	vc_emit_bool(e, "helps", NULL, better);
+	vc_emit_bytes(e, "saves_at_least", NULL, better ? saves(recommended(t), now) : 0);
 	vc_emit_array(e, "best", "The best settings:");
 	for (size_t i = 0; i < t->n && i < t->cfg->top; i++) {
 		vc_emit_object(e, NULL, NULL);
@@ -339,6 +400,21 @@ static int say(const struct tune *t, const struct trial *now, struct vc_error *e
 	return vc_emit_done(e, err);
 }
 
+/* All of them by their best estimates; then what is open about the first ones, which may change
+ * their order, about the others that are shown, and about what is set now. */
+static int try_all(struct tune *t, struct vc_error *err)
+{
+	size_t threads = t->cfg->threads == VC_NOT_GIVEN ? 0 : t->cfg->threads;
+	struct vc_work work = { .n = t->n, .arg = t, .job = try_one, .threads = threads };
+
+	VC_TRY(vc_workers_run(&work, err));
+	qsort(t->trial + 1, t->n - 1, sizeof(*t->trial), compare);
+	work.n = t->shown + 1 > FINAL ? t->shown + 1 : FINAL;
+	work.n = work.n < t->n ? work.n : t->n;
+	work.job = decide_one;
+	return vc_workers_run(&work, err);
+}
+
 static int search(struct tune *t, struct vc_error *err)
 {
 	struct vc_plan *plan = NULL;
@@ -350,19 +426,13 @@ static int search(struct tune *t, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE,
 			       "tune knows the settings of the torch model only, not of %s",
 			       t->plan.model->name);
-	/* A heap that other settings laid out would favour them: everyone asks for it anew. */
-	if (t->plan.start == VC_START_WARM)
-		t->plan.start = VC_START_REBUILD;
 	int r = list_trials(t, err);
 	if (r == VC_OK) {
 		t->shown = t->cfg->top < t->n ? (size_t)t->cfg->top : t->n;
 		t->shown += !t->shown;
 		t->peak = calloc(t->shown, sizeof(*t->peak));
 		VC_HAVE(t->peak, "the trials", err);
-		struct vc_work work = { .n = t->n, .arg = t, .job = try_one,
-					.threads = t->cfg->threads == VC_NOT_GIVEN ? 0 :
-					t->cfg->threads };
-		r = vc_workers_run(&work, err);
+		r = try_all(t, err);
 	}
 	return r;
 }
@@ -380,7 +450,7 @@ static int tune_run(const void *config, size_t argc, char **argv, struct vc_cons
 		r = search(&t, &con->err);
 	if (r == VC_OK) {
 		now = t.trial[0];
-		qsort(t.trial, t.n, sizeof(*t.trial), compare);
+		qsort(t.trial, t.n < FINAL ? t.n : FINAL, sizeof(*t.trial), compare);
 		r = say(&t, &now, &con->err);
 	}
 	if (r == VC_OK && t.trial[0].verdict >= VC_UNDECIDED)

@@ -113,7 +113,7 @@ whatif-truth: all $(BUILD)/tests/oracle-whatif ## write tests/whatif anew: small
 	$(Q)mkdir -p tests/whatif; rm -f tests/whatif/*.vct
 	$(Q)-BUILD=$(BUILD) VRAMCAST=$(BUILD)/vramcast ORACLE_CACHE='$(ORACLE_CACHE)' WHATIF_KEPT=tests/whatif WHATIF_CASES=800 \
 		WHATIF_SEED=500000 tests/oracle/check_whatif.sh | tail -n 1
-# Once they hold: TESTS += tests/whatif/truth.sh
+TESTS += tests/whatif/truth.sh
 .PHONY: check-whatif-oracle whatif-truth
 bench-oracle: $(BUILD)/tests/oracle-bench ## speed against the real allocator
 	$(Q)ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle/build.sh 2.9.1 2.15.0

@@ -152,8 +152,6 @@ static int try_conf(const struct asked *q, const char *conf, struct vc_result *o
 	if (snprintf(all, sizeof(all), "%s%s%s", own, *own ? "," : "", conf) >= (int)sizeof(all))
 		return vc_fail(err, VC_ENOSUP, "the settings are long");
 	plan.conf = all;
-	if (plan.start == VC_START_WARM)
-		plan.start = VC_START_REBUILD;
 	snprintf(a->how, sizeof(a->how), "--conf %s", all);
 	snprintf(a->paste, sizeof(a->paste), "export PYTORCH_CUDA_ALLOC_CONF=%s", all);
 	return vc_advice_run(q->s, &plan, q->now, q->watch, out, err);

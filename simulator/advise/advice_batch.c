@@ -206,7 +206,8 @@ int vc_batch_fits(struct vc_batch *b, const struct vc_plan *p, double value, enu
 void vc_batch_known(struct vc_batch *b, const struct vc_session *s, const struct vc_plan *p,
 		    const struct vc_result *r)
 {
-	struct vc_batch_seen *known = b->base == s && p->start != VC_START_WARM ?
+	struct vc_batch_seen *known = b->base == s && p->start != VC_START_WARM &&
+						      p->start != VC_START_ARGUED ?
 					      seen_at(b, b->value) : NULL;
 	bool asked = false;
 

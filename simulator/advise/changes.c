@@ -22,13 +22,11 @@ struct stage {
 };
 
 /* Peak of the stage; false: it cannot be run. */
-static bool measure(struct stage *t, bool as_recorded)
+static bool measure(struct stage *t)
 {
 	struct vc_result r = { 0 };
 	struct vc_error ignored;
 
-	if (t->p.start != VC_START_COLD && !t->s->opt->start)
-		t->p.start = as_recorded && t->p.model->seed ? VC_START_WARM : VC_START_REBUILD;
 	/* What has no end is replayed no further than it goes. */
 	t->p.capacity = vc_transforms_on_demand(&t->p.transform) ? t->capacity : 0;
 	t->p.prop_total = t->p.capacity ? t->prop_total : 0;
@@ -73,21 +71,21 @@ static void apply(struct stage *t, const char *torch, const char *conf)
 	if (t->p.model->versions && !t->p.torch[0]) /* the settings had chosen another model */
 		snprintf(t->p.torch, sizeof(t->p.torch), "%s", t->s->rec->torch);
 	t->p.transform.n = 0;
-	if (!measure(t, !t->s->whatif))
+	if (!measure(t))
 		return;
 	set_values(t);
 	before = t->peak;
 	snprintf(t->p.torch, sizeof(t->p.torch), "%s", version);
-	if (torch && measure(t, !t->s->whatif))
+	if (torch && measure(t))
 		note(t, "--torch", t->p.torch, before);
 	before = t->peak;
 	vc_plan_set_conf(&t->p, given);
-	if (conf && measure(t, false))
+	if (conf && measure(t))
 		note(t, "--conf", given, before);
 	for (size_t i = 0; i < transforms; i++) {
 		before = t->peak;
 		t->p.transform.n = i + 1;
-		if (measure(t, false))
+		if (measure(t))
 			note(t, "-x", t->p.transform.at[i], before);
 	}
 }

@@ -19,9 +19,35 @@ static const char *start_name(const struct vc_run_info *i)
 	return i->warm ? "warm" : i->rebuilt ? "rebuild" : "cold";
 }
 
-const char *vc_report_words(const struct vc_session *s, const struct vc_plan *p)
+/* Why the replay of recorded requests is not exact; NULL: it is, or something else is why. */
+static const char *say_basis(const struct vc_result *r, enum vc_level level)
 {
-	enum vc_level level = vc_answer_level(s, p);
+	const struct vc_basis *b = &r->basis;
+
+	if (b->exact || level != VC_BOUNDS)
+		return NULL;
+	if (b->ground == VC_GROUND_PAST && b->grows)
+		return "the recording begins in the middle of the run; under the new split limit "
+		       "each new size takes a segment of its own, and how many sizes came before "
+		       "is not known: the upper end is a guess";
+	if (b->ground == VC_GROUND_PAST)
+		return "the recording begins in the middle of the run, where the change would have "
+		       "made another heap: the interval holds what may have come before";
+	if (b->ground == VC_GROUND_ASKED)
+		return r->info.rebuilt ? "the recording begins in the middle of the run: its live "
+					 "blocks were asked for anew, without what was cached" :
+					 NULL;
+	return r->stats.by_address && r->has_interval ?
+		       "which of two equal holes is taken hangs on where the driver puts new "
+		       "segments: the interval holds six orders of them" :
+		       "the recording begins in the middle of the run: whether more was reserved "
+		       "before, and given back, is not known";
+}
+
+const char *vc_report_words(const struct vc_session *s, const struct vc_plan *p,
+			     const struct vc_result *r)
+{
+	enum vc_level level = vc_answer_level(s, p, r);
 
 	if (level == VC_UNKNOWN)
 		return "how far off a change that -x makes may be was never measured: take the "
@@ -35,6 +61,8 @@ const char *vc_report_words(const struct vc_session *s, const struct vc_plan *p)
 			       "what -x changes was not recorded";
 	if (level == VC_UNVERIFIED)
 		return "the recording was not reproduced: nothing shows that the replay is right";
+	if (r && say_basis(r, level))
+		return say_basis(r, level);
 	if (!p->torch[0])
 		return "another allocator under the requests of PyTorch: compare allocators by "
 		       "it; another framework would ask for other sizes";
@@ -44,7 +72,8 @@ const char *vc_report_words(const struct vc_session *s, const struct vc_plan *p)
 		       NULL;
 }
 
-const char *vc_report_narrow(const struct vc_session *s, const struct vc_plan *p)
+const char *vc_report_narrow(const struct vc_session *s, const struct vc_plan *p,
+			     const struct vc_result *r)
 {
 	const struct vc_whatif *w = s->whatif && !s->whatif->as_asked.report.same ? s->whatif :
 									       NULL;
@@ -55,24 +84,28 @@ const char *vc_report_narrow(const struct vc_session *s, const struct vc_plan *p
 		return "a recording of the change that -x stands for";
 	if (w)
 		return "a recording at a value nearer to the one asked for";
+	if (r && !r->basis.exact && s->rec->device->has_start && !p->transform.n)
+		return "a recording from the start of the program";
 	return vc_answer_other_torch(s->rec, p) ? "a recording under that version of PyTorch" :
 						  NULL;
 }
 
-void vc_report_trust(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p)
+void vc_report_trust(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
+		     const struct vc_result *r)
 {
 	vc_emit_object(e, "trust", NULL);
-	vc_emit_text(e, "level", NULL, vc_level_name(vc_answer_level(s, p)));
+	vc_emit_text(e, "level", NULL, vc_level_name(vc_answer_level(s, p, r)));
 	vc_emit_bool(e, "checked", NULL, vc_answer_checked(s));
 	vc_emit_bool(e, "reproduced", NULL, vc_answer_reproduced(s));
 	vc_emit_real(e, "matched", NULL, s->matched);
 	vc_emit_uint(e, "recordings", NULL, s->whatif ? s->whatif->recordings : 1);
-	vc_emit_text(e, "text", NULL, vc_report_words(s, p));
-	vc_emit_text(e, "narrow", NULL, vc_report_narrow(s, p));
+	vc_emit_text(e, "text", NULL, vc_report_words(s, p, r));
+	vc_emit_text(e, "narrow", NULL, vc_report_narrow(s, p, r));
 	vc_emit_end(e);
 }
 
-void vc_report_trace(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p)
+void vc_report_trace(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
+		     const struct vc_result *r)
 {
 	const struct vc_device_census *d = s->rec->device;
 	const char *conf = s->rec->meta->conf;
@@ -95,7 +128,7 @@ void vc_report_trace(struct vc_emit *e, const struct vc_session *s, const struct
 	vc_emit_text(e, "torch_from", NULL, s->rec->torch_from);
 	vc_emit_text(e, "conf", NULL, conf ? conf : "");
 	vc_emit_uint(e, "time_ns", NULL, s->rec->census.last_ns);
-	vc_report_trust(e, s, p);
+	vc_report_trust(e, s, p, r);
 	vc_emit_end(e);
 }
 

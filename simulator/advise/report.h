@@ -11,7 +11,8 @@
 void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
 		   const struct vc_result *r);
 /* "trace"; the trust in it is that in answers under the plan. */
-void vc_report_trace(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p);
+void vc_report_trace(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
+		     const struct vc_result *r);
 void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s); /* "fidelity" */
 
 /* "ledger", of the moment with the most used on the device: allocated + cached = reserved;
@@ -30,10 +31,13 @@ const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r
 
 /* "trust": {level, checked, reproduced, matched, recordings, text, narrow} of answers under a plan.
  */
-void vc_report_trust(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p);
+void vc_report_trust(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
+		     const struct vc_result *r);
 /* What an answer rests on, in words; NULL: the recording itself. Valid as long as s. */
-const char *vc_report_words(const struct vc_session *s, const struct vc_plan *p);
+const char *vc_report_words(const struct vc_session *s, const struct vc_plan *p,
+			     const struct vc_result *r);
 /* What would narrow it; static, NULL: nothing is open. */
-const char *vc_report_narrow(const struct vc_session *s, const struct vc_plan *p);
+const char *vc_report_narrow(const struct vc_session *s, const struct vc_plan *p,
+			     const struct vc_result *r);
 
 #endif

@@ -213,4 +213,5 @@ const struct vc_model_type vc_model_torch = {
 	.witness_size = sizeof(struct torch_witness),
 	.witness     = torch_witness,
 	.repeats     = torch_repeats,
+	.rounds      = torch_rounds,
 };

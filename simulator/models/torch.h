@@ -155,6 +155,7 @@ struct torch {
 	const struct torch_rules *r;
 	const struct torch_config *k;
 	bool best, collects;         /* fit rule; a limit and a gc threshold are set */
+	bool by_driver;              /* equal free blocks stand by the driver's addresses */
 	enum torch_order order;
 	uint32_t sets, set_cap, scopes;
 	uint64_t limit;              /* TORCH_UNLIMITED: none */
@@ -243,6 +244,11 @@ bool torch_release_segment(struct torch *t, uint32_t i); /* false: cudaFree fail
 /* torch_core.c */
 uint32_t torch_take(struct torch *t, struct torch_want *w);
 uint32_t torch_hand_out(struct torch *t, uint32_t i, const struct torch_want *w);
+/* Notes whether it hangs on the driver's addresses that block i is the first of its size. */
+void torch_note_order(struct torch *t, uint32_t i);
+/* What a request of n bytes costs under that table of roundup_power2_divisions; raw: 2.0's reading
+ * of it, where 1 divides, too. */
+uint64_t torch_rounded(const struct torch *t, const uint32_t *division, bool raw, uint64_t n);
 /* Cut bytes off the front of a block that is not in the index; the new front is neither free nor
  * handed out yet, the rest keeps the object and goes to the index. */
 uint32_t torch_cut_front(struct torch *t, uint32_t i, uint64_t size);
@@ -311,10 +317,13 @@ struct torch_witness {
 	uint64_t max_split, non_split_rounding, large_segment, prop_total;
 	uint32_t division[TORCH_DIVISIONS];
 	uint64_t largest;         /* no block and no request was larger */
-	bool expandable, ranges, medium;
+	bool expandable, ranges, medium, raw_division;
+	bool plain;   /* settings asked for nothing of the device but its answers */
+	bool version; /* pools, captures or errors: what any rule says may have counted */
 };
 bool torch_witness(const struct vc_model *m, void *witness);
 bool torch_repeats(const struct vc_model *m, const void *witness);
+bool torch_rounds(const struct vc_model *m, const void *witness, uint64_t size);
 
 /* torch_fit.c: other rules than best fit. */
 uint32_t torch_fit_find(struct torch *t, struct torch_set *s, uint64_t size);

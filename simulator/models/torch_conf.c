@@ -628,4 +628,5 @@ void torch_refresh(struct torch *t)
 	t->collects = t->limit != TORCH_UNLIMITED && t->conf.gc > 0;
 	t->best = t->k->fit == TORCH_BEST;
 	t->order = t->r->order;
+	t->by_driver = t->order == TORCH_BY_ADDR;
 }

@@ -22,13 +22,13 @@ static uint64_t next_division(uint64_t n, uint64_t d)
 	return n == base ? n : base + step;
 }
 
-static uint64_t rounded_by_division(const struct torch *t, uint64_t n)
+uint64_t torch_rounded(const struct torch *t, const uint32_t *division, bool raw, uint64_t n)
 {
 	uint32_t high = torch_bit_high(n), i = high < 20 ? 0 : high - 20;
-	uint64_t d = t->conf.division[i < TORCH_DIVISIONS ? i : TORCH_DIVISIONS - 1];
+	uint64_t d = division[i < TORCH_DIVISIONS ? i : TORCH_DIVISIONS - 1];
 
 	/* 512 in PyTorch; a parameter here. */
-	if (d > (t->r->raw_division ? 0u : 1u) && n > t->k->min_block * d)
+	if (d > (raw ? 0u : 1u) && n > t->k->min_block * d)
 		return next_division(n, d);
 	return (n + t->k->min_block - 1) / t->k->min_block * t->k->min_block;
 }
@@ -40,7 +40,7 @@ static uint64_t rounded(const struct torch *t, uint64_t n)
 	if (n < min)
 		return min;
 	if (t->conf.any_division)
-		return rounded_by_division(t, n);
+		return torch_rounded(t, t->conf.division, t->r->raw_division, n);
 	return (n + min - 1) & ~(min - 1);
 }
 
@@ -86,6 +86,42 @@ static uint32_t among_expandable(const struct torch *t, uint32_t i, bool ex)
 	return i;
 }
 
+static bool is_whole(const struct torch_block *x)
+{
+	return !x->range && !x->prev && !x->next;
+}
+
+/* Which of two free blocks of one size comes first is known where they lie in one segment. */
+static bool in_one_segment(const struct torch *t, uint32_t i, uint32_t j)
+{
+	enum { MOST = 64 }; /* farther apart they count as unknown, which is safe */
+	uint32_t k = t->b[i].next;
+
+	if (t->b[i].range || t->b[j].range)
+		return t->b[i].range == t->b[j].range;
+	for (int n = 0; k && k != j && n < MOST; n++)
+		k = t->b[k].next;
+	return k == j;
+}
+
+/* Does it hang on the driver's addresses that block i is the one? Of segments that are free as a
+ * whole one is as good as another. */
+void torch_note_order(struct torch *t, uint32_t i)
+{
+	enum { MOST = 16 };
+	uint32_t j = torch_index_step(t, i, 1);
+
+	for (int n = 0; j && t->b[j].size == t->b[i].size; n++) {
+		bool alike = is_whole(&t->b[i]) && is_whole(&t->b[j]);
+
+		if (n == MOST || !(alike || in_one_segment(t, i, j))) {
+			t->m->now.by_address = 1;
+			return;
+		}
+		j = torch_index_step(t, j, 1);
+	}
+}
+
 static INLINE uint32_t take(struct torch *t, struct torch_want *w)
 {
 	uint64_t size = w->size;
@@ -104,6 +140,8 @@ static INLINE uint32_t take(struct torch *t, struct torch_want *w)
 	} else if (t->b[i].size >= size + t->conf.non_split_rounding) {
 		return 0;
 	}
+	if (t->by_driver && !t->m->now.by_address)
+		torch_note_order(t, i);
 	torch_index_cut(t, w->set, i);
 	return i;
 }

@@ -60,6 +60,9 @@ static uint32_t find_place(struct torch *t, struct torch_want *w)
 {
 	uint32_t root = w->set->unmapped;
 
+	if (root && t->b[torch_place_end(t->b, root, 0)].range !=
+			    t->b[torch_place_end(t->b, root, 1)].range)
+		t->m->now.by_address = 1; /* which range comes first is the driver's */
 	for (uint32_t u = torch_place_end(t->b, root, 0); u;
 	     u = torch_place_step(t->b, root, u, 1)) {
 		uint32_t c = is_idle(t, t->b[u].prev) ? t->b[u].prev : u;

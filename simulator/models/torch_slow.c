@@ -202,6 +202,8 @@ static bool release_oversize(struct torch *t, struct torch_want *w)
 	if (t->conf.max_split == TORCH_UNLIMITED)
 		return false;
 	i = torch_index_find(t, w->set, want);
+	if (i && t->by_driver)
+		torch_note_order(t, i);
 	if (i && releasable(t, i)) {
 		if (is_wrong_release(t, i, w))
 			return false;

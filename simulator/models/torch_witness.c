@@ -45,8 +45,7 @@ static struct torch_rules rules_of(const struct torch *t, bool ranges)
 	forget(&r, silent, sizeof(silent) / sizeof(*silent));
 	if (!ranges)
 		forget(&r, of_ranges, sizeof(of_ranges) / sizeof(*of_ranges));
-	if (!t->conf.any_division)
-		r.raw_division = 0;
+	r.raw_division = 0; /* torch_rounds asks for it */
 	return r;
 }
 
@@ -64,20 +63,19 @@ bool torch_witness(const struct vc_model *m, void *witness)
 	struct torch_witness *w = witness;
 	uint64_t reserved = (uint64_t)t->all[TORCH_RESERVED_BYTES].peak;
 
-	if (!is_plain(t) || t->torn || t->privs || t->scope_cap || t->captures || t->rejections)
-		return false;
 	*w = (struct torch_witness){ .max_split = c->max_split,
 		.non_split_rounding = c->non_split_rounding, .large_segment = c->large_segment,
 		.prop_total = vc_device_config(m->device)->prop_total, .largest = t->largest,
-		
 		.expandable = c->expandable, .ranges = c->expandable || t->ranges,
-		.medium = t->medium };
-	w->rules = rules_of(t, w->ranges);
+		.medium = t->medium, .plain = is_plain(t),
+		.version = t->torn || t->privs || t->scope_cap || t->captures || t->rejections };
+	w->rules = w->version ? *t->r : rules_of(t, w->ranges);
+	w->raw_division = t->r->raw_division;
 	memcpy(w->division, c->division, sizeof(w->division));
 	/* Blocks of a range grow together. */
 	if (w->ranges && reserved > w->largest)
 		w->largest = reserved;
-	return true;
+	return w->plain && !w->version;
 }
 
 /* Is it the same limit on splits, or was neither ever reached? */
@@ -93,11 +91,21 @@ bool torch_repeats(const struct vc_model *m, const void *witness)
 	const struct torch *t = m->state;
 	const struct torch_conf *c = &t->conf;
 	const struct torch_witness *w = witness;
-	struct torch_rules r = rules_of(t, w->ranges);
+	struct torch_rules r = w->version ? *t->r : rules_of(t, w->ranges);
 
-	return is_plain(t) && c->expandable == w->expandable &&
-	       !memcmp(&r, &w->rules, sizeof(r)) &&
-	       !memcmp(c->division, w->division, sizeof(w->division)) && splits_alike(c, w) &&
+	return w->plain && is_plain(t) && c->expandable == w->expandable &&
+	       !memcmp(&r, &w->rules, sizeof(r)) && splits_alike(c, w) &&
 	       (c->large_segment == w->large_segment || (!w->ranges && !w->medium)) &&
 	       (!w->ranges || vc_device_config(m->device)->prop_total == w->prop_total);
+}
+
+bool torch_rounds(const struct vc_model *m, const void *witness, uint64_t size)
+{
+	const struct torch *t = m->state;
+	const struct torch_witness *w = witness;
+	uint64_t n = size + t->r->padding;
+
+	return n < t->k->min_block ||
+	       torch_rounded(t, t->conf.division, t->r->raw_division, n) ==
+		       torch_rounded(t, w->division, w->raw_division, n);
 }

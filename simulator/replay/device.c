@@ -38,6 +38,7 @@ struct vc_device {
 	uint32_t request;
 	struct range *used; /* fit: taken ranges by address; window: the left-over ones */
 	size_t n, cap;
+	size_t called;      /* of cfg.call */
 	struct hint *hint;
 	size_t hints, hint_cap, hint_at;
 	bool broken;        /* our own memory ran out */
@@ -207,8 +208,36 @@ static void to_window(struct vc_device *d, uint64_t addr, uint64_t size)
 		d->broken |= !remember(d, addr, size);
 }
 
+/* The run is no longer the recorded one: addresses must not run into what it was given. */
+static void leave_recorded(struct vc_device *d)
+{
+	size_t n = d->called;
+
+	d->called = d->cfg.calls;
+	for (size_t i = 0; i < n; i++)
+		if (!d->cfg.call[i].is_free)
+			vc_device_avoid(d, d->cfg.call[i].addr, d->cfg.call[i].size);
+}
+
+/* The next recorded call, when it is this one. */
+static bool is_recorded(struct vc_device *d, bool is_free, uint64_t size, uint64_t addr)
+{
+	const struct vc_device_call *c = d->cfg.call + d->called;
+
+	if (d->called == d->cfg.calls)
+		return false;
+	if (c->is_free != is_free || c->size != size || (is_free && c->addr != addr)) {
+		leave_recorded(d);
+		return false;
+	}
+	d->called++;
+	return true;
+}
+
 static void give_back(struct vc_device *d, uint64_t addr, uint64_t size)
 {
+	if (is_recorded(d, true, size, addr))
+		return;
 	if (d->cfg.va == VC_VA_FIT)
 		forget(d, addr);
 	else if (has_windows(d))
@@ -234,6 +263,8 @@ static uint64_t place(struct vc_device *d, uint64_t asked)
 {
 	uint64_t size = granules(asked), a;
 
+	if (is_recorded(d, false, asked, 0))
+		return d->cfg.call[d->called - 1].addr;
 	switch (d->cfg.va) {
 	case VC_VA_DEC: return d->low -= size;
 	case VC_VA_MIX: return next_slot(d, size);

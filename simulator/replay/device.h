@@ -47,6 +47,9 @@ struct vc_device_change {
 /* Whose card it is, in the names of PyTorch's devices: which of its allocators serves it. */
 enum vc_device_kind { VC_KIND_CUDA, VC_KIND_HIP, VC_KIND_XPU, VC_KIND_NPU };
 
+/* A driver call that the recorded run made, and what it gave: cudaMalloc or cudaFree. */
+struct vc_device_call { uint64_t addr, size; bool is_free; };
+
 struct vc_device_config {
 	enum vc_device_kind kind;
 	uint64_t total;        /* what cudaMemGetInfo reports as total */
@@ -58,6 +61,10 @@ struct vc_device_config {
 	unsigned index;        /* as the framework numbers it, for messages */
 	enum vc_va_policy va;
 	unsigned order;        /* VC_VA_MIX: which order of slots, drawn; 0: the one above */
+	/* (opt, lent) Addresses as recorded for as long as the calls are those that were recorded,
+	 * one after the other; from the first other one on `va` decides. */
+	const struct vc_device_call *call;
+	size_t calls;
 	const struct vc_process *process; /* borrowed; NULL: no process lines (no NVML) */
 	size_t processes;
 };

@@ -11,6 +11,8 @@ enum vc_start {
 	VC_START_WARM,    /* seeded with the heap at the first event, exactly */
 	VC_START_REBUILD, /* its live blocks asked for again, in address order */
 	VC_START_COLD,    /* empty */
+	VC_START_TRIMMED, /* warm, but what was cached is given back first */
+	VC_START_ARGUED,  /* of a plan: what can be argued from the recording (session/ground.h) */
 };
 
 /* When the rest of a run would tell nobody anything: asked whenever more is reserved than ever
@@ -19,6 +21,8 @@ struct vc_enough {
 	void *arg;
 	bool (*is)(void *arg, const struct vc_stats *so_far);
 };
+
+struct vc_past;
 
 struct vc_run {
 	struct vc_source *source;         /* borrowed, read to its end */
@@ -29,6 +33,7 @@ struct vc_run {
 	uint16_t device_index;            /* events of other devices are skipped */
 	double fraction;     /* of set_per_process_memory_fraction; < 0: never called */
 	enum vc_start start; /* WARM becomes REBUILD where the heap cannot be taken over */
+	const struct vc_past *before; /* (opt) for REBUILD; NULL: the blocks by address */
 	bool follow;                      /* hand out the recorded segment addresses (fidelity) */
 	const struct vc_trace *whole;     /* (opt) what source reads, for follow */
 	bool check;                       /* call model->check after every step (tests) */
@@ -40,5 +45,12 @@ struct vc_run {
 /* Run to the end. An out-of-memory is part of the result, never an error. On success the caller
  * owns *out (vc_result_fini). */
 int vc_run(struct vc_run *run, struct vc_result *out, struct vc_error *err);
+
+/* Of a run that followed its recording (`seen` of its result): would this one be the same, for
+ * neither its settings nor its version nor the bytes of its device could have changed anything?
+ * *rules: its settings and version could not; on the way in whether they are the recorded ones,
+ * letter by letter. t: what both replay. Errors: those of vc_run before it begins. */
+int vc_run_would_repeat(struct vc_run *run, const struct vc_trace *t, const struct vc_seen *seen,
+			bool *same, bool *rules, struct vc_error *err);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "simulator/replay/memo.h"
+#include "simulator/replay/sizes.h"
 
 enum { MOST = 256, TEXT = 256, CHAPTERS = 4 };
 
@@ -17,6 +18,7 @@ struct entry {
 	const struct vc_model_type *type;
 	char params[TEXT], version[32], conf[TEXT];
 	enum vc_start asked, start;
+	const struct vc_past *before; /* lives as long as the trace */
 	double fraction;
 	uint16_t device_index;
 	bool stop_at_oom, follow;
@@ -122,17 +124,36 @@ static bool is_enough(const struct entry *e, const struct vc_run *run)
 	       (run->enough && run->enough->is(run->enough->arg, &e->made.stats));
 }
 
-static bool is_same(const struct entry *e, const struct vc_run *run, const struct vc_model *m)
+bool vc_known_repeats(const struct vc_trace *t, const struct vc_model *m, const void *witness)
+{
+	const struct vc_model_type *type = m->type;
+	struct vc_error ignored = { 0 };
+	struct vc_sizes *sizes;
+	bool same = type->repeats(m, witness);
+
+	if (!same || !type->rounds)
+		return same;
+	if (vc_sizes_of(t, &sizes, &ignored) < 0)
+		return false;
+	for (size_t i = 0; same && i < sizes->n; i++)
+		same = type->rounds(m, witness, sizes->at[i]);
+	vc_memo_put(&sizes->memo);
+	return same;
+}
+
+static bool is_same(const struct entry *e, const struct vc_run *run, const struct vc_model *m,
+		    const struct vc_trace *t)
 {
 	const struct vc_model_type *type = e->type;
 
 	return type == run->model && e->asked == run->start && e->follow == run->follow &&
+	       e->before == run->before &&
 	       e->device_index == run->device_index &&
 	       (e->fraction == run->fraction || (e->fraction < 0 && run->fraction < 0)) &&
 	       (e->stop_at_oom == run->stop_at_oom || !e->made.stats.ooms) &&
 	       same_text(e->params, run->model_params) && has_watched(e, run->observers) &&
 	       same_device(e, run, m) && is_enough(e, run) &&
-	       (type->repeats ? type->repeats(m, e->witness) :
+	       (type->repeats ? vc_known_repeats(t, m, e->witness) :
 				same_text(e->version, run->version) &&
 					same_text(e->conf, run->conf));
 }
@@ -175,7 +196,7 @@ bool vc_known_find(const struct vc_trace *t, struct vc_run *run, const struct vc
 		return false;
 	pthread_mutex_lock(&k->lock);
 	for (size_t i = 0; i < MOST && k->entry[i] && !found; i++)
-		found = is_same(k->entry[i], run, m) && repeat(k->entry[i], run, out);
+		found = is_same(k->entry[i], run, m, t) && repeat(k->entry[i], run, out);
 	pthread_mutex_unlock(&k->lock);
 	vc_memo_put(&k->memo);
 	return found;
@@ -210,6 +231,7 @@ static struct entry *entry_of(const struct vc_run *run, enum vc_start asked,
 	e->type = type;
 	e->asked = asked;
 	e->start = run->start;
+	e->before = run->before;
 	e->fraction = run->fraction;
 	e->device_index = run->device_index;
 	e->stop_at_oom = run->stop_at_oom;

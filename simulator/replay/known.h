@@ -10,6 +10,9 @@
 /* The events of the run where they lie in memory, and nothing but settings decides about it; or
  * NULL. */
 const struct vc_trace *vc_known_trace(const struct vc_run *run);
+/* Would m, which has served nothing yet, serve the requests of t as the run did of which that is
+ * the witness (model.h), as long as the device answers alike? */
+bool vc_known_repeats(const struct vc_trace *t, const struct vc_model *m, const void *witness);
 /* What is known of the run that is about to begin on m, which has served nothing yet. false: it
  * has to be made. On success the figures and chapters of *out are as vc_run would fill them, and
  * run->start as vc_run would leave it. t may be NULL. Thread-safe. */

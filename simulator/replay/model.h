@@ -45,6 +45,8 @@ struct vc_totals {
 	uint64_t segments;  /* pieces obtained from the device and not given back */
 	uint64_t retries;   /* the cache was flushed to satisfy a request */
 	uint64_t ooms;
+	uint64_t by_address; /* at least so many choices hung on the order of fresh addresses; it is
+			      * not counted on once it is not 0 */
 };
 
 /* What the framework's own memory history would show besides alloc and free_requested. */
@@ -156,12 +158,16 @@ struct vc_model_type {
 	int (*check)(const struct vc_model *m, struct vc_error *err); /* invariants */
 	void (*fini)(struct vc_model *m);                                            /* (opt) */
 	/* (opt) What a run has depended on, which is over, into `witness_size` zeroed bytes without
-	 * pointers; false: on too much. And: would m, which has served nothing yet, serve the same
-	 * requests in the same way, as long as the device answers each call alike? Only where its
-	 * decisions hang on no other thing of the device than these answers. */
+	 * pointers; false: on so much that hardly any other is the same. And: would m, which has
+	 * served nothing yet, serve the same requests in the same way, as long as the device
+	 * answers each call alike? Only where its decisions hang on no other thing of the device
+	 * than these answers. */
 	size_t witness_size;
 	bool (*witness)(const struct vc_model *m, void *witness);
 	bool (*repeats)(const struct vc_model *m, const void *witness);
+	/* (opt) Where the rules of rounding are not part of `repeats`: would a request of that size
+	 * cost the same? */
+	bool (*rounds)(const struct vc_model *m, const void *witness, uint64_t size);
 };
 
 extern const struct vc_model_type *const vc_models[]; /* NULL-terminated */

@@ -84,6 +84,7 @@ void vc_result_fini(struct vc_result *r)
 	free(r->moment.who);
 	for (size_t i = 0; i < r->words.n; i++)
 		free(r->words.line[i]);
+	free(r->seen.witness);
 	VC_FREE(r->words.line, r->fidelity.diverged_why, r->steps.mark, r->steps.phase,
 		r->pace.at, r->steps.kernel, r->steps.from, r->counters.at, r->history.at,
 		r->history.end.at, r->unused.at);

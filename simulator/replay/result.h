@@ -11,6 +11,13 @@
 #include "common/error.h"
 #include "common/meta.h"
 
+/* Of a run that followed its recording: what it depended on (model.h, device.h). */
+struct vc_seen {
+	void *witness; /* owned; NULL: on more than can be told */
+	uint64_t least, below; /* bytes that had to be free at the start for each answer; 0: there
+				* was no such run */
+};
+
 /* From best to worst. Undecided: one end of the interval fits, the other does not. */
 enum vc_verdict { VC_FITS, VC_FLUSHES, VC_UNDECIDED, VC_OOM };
 const char *vc_verdict_name(enum vc_verdict v); /* "fits" "flushes" "undecided" "oom" */
@@ -72,6 +79,7 @@ struct vc_stats {
 	uint64_t driver_calls; /* those that the device refused included */
 	uint64_t predicted_ns;     /* of the whole run under this what-if; 0 = unknown */
 	bool has_times;
+	uint64_t by_address;       /* choices that hung on the order of fresh addresses: 0, some */
 	bool limited;              /* a fraction of the device was set, from the start or later */
 	bool cut_short; /* the last request was averted, or there is none: the rest of the
 			 * run is not known */
@@ -307,6 +315,26 @@ struct vc_history {
 
 /* trust: how far a run is to be believed, and what that makes of its verdict. Decided in one place
  * (simulator/session/answer.h), or read back from a result that was written. */
+/* On what a replay of recorded requests stands. */
+enum vc_ground {
+	VC_GROUND_ASKED,    /* nothing is argued: other requests, another allocator, a start that
+			     * the user named */
+	VC_GROUND_RECORDED, /* nothing that the plan changes could have changed anything */
+	VC_GROUND_WHOLE,    /* every request was recorded, from an empty heap on */
+	VC_GROUND_WARM,     /* the recorded heap, which these rules have made */
+	VC_GROUND_PAST,     /* other rules, or less memory, would have made another heap */
+};
+
+/* What is open about it, and how it ends at best and at worst. */
+struct vc_basis {
+	enum vc_ground ground;
+	bool exact;   /* nothing is */
+	bool decided; /* low and high are known */
+	enum vc_verdict low, high;
+	double missed; /* PAST: so much of the recorded heap none of the pasts explains, a share */
+	bool grows;    /* PAST: each new size takes a segment of its own, so high is a guess */
+};
+
 struct vc_trust {
 	enum vc_level level;
 	bool checked, reproduced;  /* all recordings behind it, by the model */
@@ -377,6 +405,8 @@ struct vc_result {
 	bool has_interval;
 	uint64_t low, high; /* of peak_reserved, where the what-if is not exact and nothing limits
 			     * it */
+	struct vc_basis basis;
+	struct vc_seen seen;
 	struct vc_trust trust;
 };
 

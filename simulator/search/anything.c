@@ -106,8 +106,6 @@ static int make(const struct search *x, const uint8_t *pick, struct made *m, str
 	}
 	m->plan.conf = m->conf;
 	m->plan.transform = (struct vc_list){ m->list, n };
-	if (m->plan.start == VC_START_WARM)
-		m->plan.start = VC_START_REBUILD;
 	return VC_OK;
 }
 

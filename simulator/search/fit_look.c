@@ -117,8 +117,8 @@ static int needs(const struct vc_session *s, const struct vc_plan *plan, struct 
 static void tell(const struct vc_session *s, const struct vc_plan *plan, struct vc_fit_told *t)
 {
 	snprintf(t->trust, sizeof(t->trust), "%s", s->whatif->as_asked.trust);
-	t->level = vc_level_name(vc_answer_level(s, plan));
-	t->narrow = vc_report_narrow(s, plan);
+	t->level = vc_level_name(vc_answer_level(s, plan, NULL));
+	t->narrow = vc_report_narrow(s, plan, NULL);
 	t->matched = s->matched;
 }
 

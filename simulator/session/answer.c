@@ -61,12 +61,32 @@ static enum vc_level worse(enum vc_level a, enum vc_level b)
 	return a > b ? a : b;
 }
 
-enum vc_level vc_answer_level(const struct vc_session *s, const struct vc_plan *p)
+/* Another model than the recorded one, or one whose rules were changed, is another allocator under
+ * the same requests. */
+static bool is_other_allocator(const struct vc_recording *rec, const struct vc_plan *p)
+{
+	return p->model != vc_recording_model(rec) || p->params[0] ||
+	       vc_answer_other_torch(rec, p);
+}
+
+/* A replay for which nothing was argued: one of other requests or models has levels of its own. */
+static bool is_as_it_was(const struct vc_session *s, const struct vc_plan *p,
+			 const struct vc_result *r)
+{
+	const char *was = s->rec->meta->conf;
+
+	if (s->whatif || p->transform.n || is_other_allocator(s->rec, p))
+		return true;
+	return !strcmp(p->conf, was ? was : "") && vc_plan_on_recorded_device(s->rec, p) &&
+	       (r->info.warm || !s->rec->device->has_start);
+}
+
+enum vc_level vc_answer_level(const struct vc_session *s, const struct vc_plan *p,
+			      const struct vc_result *r)
 {
 	const struct vc_whatif *w = s->whatif;
-	/* Another model than the recorded one is another allocator under the same requests. */
-	enum vc_level l = p->model != vc_recording_model(s->rec) ||
-				  vc_answer_other_torch(s->rec, p) ? VC_ALLOCATOR_ONLY : VC_EXACT;
+	enum vc_level l = is_other_allocator(s->rec, p) ? VC_ALLOCATOR_ONLY : VC_EXACT;
+
 
 	if (w && !w->as_asked.report.same)
 		l = worse(l, w->as_asked.report.single ? VC_BOUNDS : VC_EXTRAPOLATED);
@@ -77,6 +97,9 @@ enum vc_level vc_answer_level(const struct vc_session *s, const struct vc_plan *
 		l = worse(l, VC_UNVERIFIED);
 	else if (!s->opt->verify && l < VC_EXTRAPOLATED)
 		l = VC_UNVERIFIED;
+	if (l == VC_EXACT && r && !r->basis.exact &&
+	    !(r->basis.ground == VC_GROUND_ASKED && is_as_it_was(s, p, r)))
+		return VC_BOUNDS;
 	return l;
 }
 
@@ -261,7 +284,7 @@ static enum vc_verdict verdict_of(const struct vc_trust *a, enum vc_verdict best
 	case VC_ASSUME_NOTHING:
 		break;
 	}
-	return a->low == a->high ? best : VC_UNDECIDED;
+	return a->low == a->high ? a->low : VC_UNDECIDED;
 }
 
 int vc_answer_decide(const struct vc_session *s, const struct vc_job *job,
@@ -275,7 +298,12 @@ int vc_answer_decide(const struct vc_session *s, const struct vc_job *job,
 	*a = (struct vc_trust){ .checked = vc_answer_checked(s),
 				 .reproduced = vc_answer_reproduced(s),
 				 .assumed = plan->assume, .low = best, .high = best };
-	VC_TRY(replay_ends(&q, out, err));
+	if (out->basis.decided) {
+		a->low = out->basis.low;
+		a->high = out->basis.high;
+	} else {
+		VC_TRY(replay_ends(&q, out, err));
+	}
 	a->used_low = (out->has_interval ? out->low : out->stats.peak_reserved) + beside;
 	a->used_high = (out->has_interval ? out->high : out->stats.peak_reserved) + beside;
 	/* What the program would have asked for next is not recorded. */
@@ -283,6 +311,6 @@ int vc_answer_decide(const struct vc_session *s, const struct vc_job *job,
 	if (a->endless)
 		a->high = VC_OOM;
 	a->verdict = verdict_of(a, best);
-	a->level = vc_answer_level(s, plan); /* from here on it counts */
+	a->level = vc_answer_level(s, plan, out); /* from here on it counts */
 	return VC_OK;
 }

@@ -10,8 +10,11 @@
 
 #include "simulator/session/session.h"
 
-/* The weakest of all that the answers under this plan rest on. */
-enum vc_level vc_answer_level(const struct vc_session *s, const struct vc_plan *p);
+/* The weakest of all that the answer rests on. r: the result it is about, whose interval is known
+ * (NULL: no run was made; then nothing that a run shows counts). The one place that says `exact`:
+ * what was recorded is replayed as it was, or nothing that is open decided anything. */
+enum vc_level vc_answer_level(const struct vc_session *s, const struct vc_plan *p,
+			      const struct vc_result *r);
 
 /* Were all recordings behind it checked, and did the model reproduce each? */
 bool vc_answer_checked(const struct vc_session *s);

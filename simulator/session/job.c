@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "simulator/session/ground.h"
+
 /* Whose allocator: that of the card that was asked for, else that of the recorded one. */
 static enum vc_device_kind kind_of(const struct vc_job *job, const struct vc_plan *p)
 {
@@ -129,6 +131,8 @@ int vc_job_run(const struct vc_job *job, const struct vc_plan *plan,
 {
 	const char *path = job->rec->path;
 	struct vc_recording other;
+	struct vc_stand stand;
+	struct vc_footing held;
 	struct vc_run run;
 	int r;
 
@@ -144,21 +148,36 @@ int vc_job_run(const struct vc_job *job, const struct vc_plan *plan,
 	run.source = source_of(job, plan, &other, err);
 	if (!run.source)
 		return err->status ? (int)err->status : VC_ENOMEM;
+	r = vc_ground_find(job, plan, &run, &stand, err);
+	if (r == VC_OK)
+		r = vc_ground_take(job, plan, &stand, &run, &held, err);
+	if (r < 0) {
+		vc_source_free(run.source);
+		return vc_wrap(err, "%s", path);
+	}
 	r = finish(job, plan, &run, out, err);
+	vc_ground_leave(&held);
 	if (r < 0)
 		return vc_wrap(err, "%s", path);
-	out->info.warm = run.start == VC_START_WARM; /* the engine may have had to change it */
+	out->basis.ground = stand.ground;
+	/* the engine may have had to change it */
+	out->info.warm = run.start == VC_START_WARM || run.start == VC_START_TRIMMED;
 	out->info.rebuilt = run.start == VC_START_REBUILD;
 	return VC_OK;
 }
 
-uint64_t vc_recorded_total(const struct vc_recording *rec)
+int vc_job_stand(const struct vc_job *job, const struct vc_plan *plan, struct vc_stand *out,
+		 struct vc_error *err)
 {
-	const struct vc_device_info *d = vc_meta_device_known(rec->meta, rec->device->device);
+	struct vc_run run = make_run(job, plan);
+	int r;
 
-	if (rec->total)
-		return rec->total;
-	return d && d->total ? d->total : rec->device->total;
+	run.source = source_of(job, plan, &(struct vc_recording){ 0 }, err);
+	if (!run.source)
+		return err->status ? (int)err->status : VC_ENOMEM;
+	r = vc_ground_find(job, plan, &run, out, err);
+	vc_source_free(run.source);
+	return r;
 }
 
 int vc_job_follow(const struct vc_recording *rec, const char *version,

@@ -12,6 +12,18 @@ struct vc_job {
 	const char *change;               /* --set in words, for the result; NULL: as recorded */
 };
 
+/* Where the plan stands on its recording (ground.h). */
+struct vc_stand {
+	enum vc_ground ground;
+	bool same_rules;  /* of settings and version, as far as this recording can tell */
+	uint64_t start;   /* bytes of segments that the recording begins with */
+	uint64_t pinned;  /* of these, those with a block that lives */
+	uint64_t most;    /* reserved at the recorded peak */
+};
+
+int vc_job_stand(const struct vc_job *job, const struct vc_plan *plan, struct vc_stand *out,
+		 struct vc_error *err);
+
 /* Run it with these observers (NULL-terminated, or NULL). Thread-safe for recordings in memory. On
  * success the caller owns *out. Errors: VC_ENOSUP for settings that no model knows, those of the
  * transforms and of the model. */
@@ -23,11 +35,6 @@ int vc_job_run(const struct vc_job *job, const struct vc_plan *plan,
 int vc_job_follow(const struct vc_recording *rec, const char *version,
 		  const struct vc_observer_type *const *observers, struct vc_result *out,
 		  struct vc_error *err);
-
-
-/* What the recorded device held in all, 0 = unknown. Expandable segments reserve 9/8 of it, and
- * how far one can still grow decides which block is the best fit. */
-uint64_t vc_recorded_total(const struct vc_recording *rec);
 
 /* What is changed, in words: "batch=32, checkpoint:every=2", "" for nothing. change: --set in
  * words, or NULL. Returns buf. */

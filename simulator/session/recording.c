@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/replay/infer.h"
 #include "simulator/replay/ranges.h"
 #include "simulator/replay/memo.h"
@@ -182,10 +183,19 @@ int vc_recording_count(struct vc_recording *rec, uint16_t device, struct vc_erro
 
 void vc_recording_close(struct vc_recording *rec)
 {
-	free(rec->fidelity.diverged_why);
+	VC_FREE(rec->fidelity.diverged_why, rec->seen.witness);
 	vc_census_fini(&rec->census);
 	vc_trace_fini(&rec->trace);
 	*rec = (struct vc_recording){ 0 };
+}
+
+uint64_t vc_recorded_total(const struct vc_recording *rec)
+{
+	const struct vc_device_info *d = vc_meta_device_known(rec->meta, rec->device->device);
+
+	if (rec->total)
+		return rec->total;
+	return d && d->total ? d->total : rec->device->total;
 }
 
 /* ---- sources ---- */

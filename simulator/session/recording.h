@@ -43,6 +43,7 @@ struct vc_recording {
 	char made_by[16];        /* version that made it, or that reproduces it; "": not known */
 	uint64_t total;          /* of the recorded device where only a replay could tell; else 0 */
 	struct vc_fidelity fidelity; /* checked = false: not verified */
+	struct vc_seen seen;     /* of the replay that shows it */
 };
 
 /* Read it, choose device and version. It is not verified yet (verify.h). After a failure, too,
@@ -74,5 +75,9 @@ const struct vc_model_type *vc_recording_model(const struct vc_recording *rec);
 
 /* The version that replays it: the recorded one as far as the model knows it, else the newest. */
 const char *vc_recording_version(const struct vc_recording *rec);
+
+/* What the recorded device held in all, 0 = unknown. Expandable segments reserve 9/8 of it, and
+ * how far one can still grow decides which block is the best fit. */
+uint64_t vc_recorded_total(const struct vc_recording *rec);
 
 #endif

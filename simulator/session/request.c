@@ -179,19 +179,13 @@ static int plan_device(const struct vc_recording *rec, const struct vc_run_optio
 static int plan_start(const struct vc_recording *rec, const struct vc_run_options *o,
 		      struct vc_plan *p, struct vc_error *err)
 {
-	const char *recorded = rec->meta->conf ? rec->meta->conf : "";
 	const char *want = o->start;
 
 	if (want && strcmp(want, "warm") && strcmp(want, "cold") && strcmp(want, "rebuild"))
 		return vc_fail(err, VC_EUSAGE, "--start %s: must be warm, rebuild or cold", want);
-	if (want)
-		p->start = !strcmp(want, "cold") ? VC_START_COLD :
-			   !strcmp(want, "rebuild") ? VC_START_REBUILD : VC_START_WARM;
-	else /* segments laid out by other rules would be taken over as they are: ask for them
-		anew */
-		p->start = p->params[0] || strcmp(p->conf, recorded) || o->transform.n ||
-			   !p->model->seed ? VC_START_REBUILD : VC_START_WARM;
-	if (!rec->device->has_start)
+	p->start = !want ? VC_START_ARGUED : !strcmp(want, "cold") ? VC_START_COLD :
+		   !strcmp(want, "rebuild") ? VC_START_REBUILD : VC_START_WARM;
+	if (want && !rec->device->has_start)
 		p->start = VC_START_COLD;
 	return VC_OK;
 }
@@ -267,6 +261,17 @@ static int fill_plan(const struct vc_recording *rec, const struct vc_run_options
 	return plan_start(rec, o, p, err);
 }
 
+bool vc_plan_on_recorded_device(const struct vc_recording *rec, const struct vc_plan *p)
+{
+	struct vc_run_options none = vc_run_options_none();
+	struct vc_error ignored = { 0 };
+	struct vc_plan own = { .conf = "" };
+
+	return plan_device(rec, &none, 0, &own, &ignored) == VC_OK && !p->card &&
+	       p->fraction < 0 && !p->more && !p->va && p->capacity == own.capacity &&
+	       vc_plan_beside(p) == vc_plan_beside(&own);
+}
+
 static int check_numbers(const struct vc_run_options *o, struct vc_error *err)
 {
 	if (o->capacity == 0)
@@ -315,6 +320,18 @@ int vc_request_plans(const struct vc_recording *rec, const struct vc_run_options
 uint64_t vc_plan_beside(const struct vc_plan *plan)
 {
 	return plan->context + plan->others + (plan->tenants ? plan->tenants->others : 0);
+}
+
+uint64_t vc_plan_room(const struct vc_plan *p)
+{
+	uint64_t beside = vc_plan_beside(p), more = p->more > 0 ? (uint64_t)p->more : 0, room;
+
+	if (!p->capacity)
+		return UINT64_MAX;
+	room = p->capacity > beside ? p->capacity - beside : 0;
+	if (p->fraction >= 0 && p->fraction * (double)p->capacity < (double)room)
+		room = (uint64_t)(p->fraction * (double)p->capacity);
+	return room > more ? room - more : 0;
 }
 
 struct vc_plan vc_plan_unlimited(const struct vc_plan *plan)

@@ -55,6 +55,7 @@ struct vc_plan {
 	uint64_t libraries;        /* of these, what the recording saw libraries allocate */
 	bool changed;              /* --capacity, or another version than the recorded one */
 	enum vc_start start;
+	unsigned past;             /* which one, where the recording does not show it: ground.h */
 	double fraction;           /* < 0: never set */
 	bool stop_at_oom;
 	int64_t more;              /* of struct vc_device_config: an end of an interval */
@@ -77,8 +78,14 @@ int vc_request_plans(const struct vc_recording *rec, const struct vc_run_options
 		     const struct vc_tenants *tenants, struct vc_plan **plans, size_t *n,
 		     struct vc_error *err);
 
+/* Is its device the recorded one, as far as that is known? */
+bool vc_plan_on_recorded_device(const struct vc_recording *rec, const struct vc_plan *plan);
+
 /* Bytes used for everything but the allocator when a plan runs. */
 uint64_t vc_plan_beside(const struct vc_plan *plan);
+
+/* Bytes that the allocator may reserve under a plan; UINT64_MAX: nothing limits it. */
+uint64_t vc_plan_room(const struct vc_plan *plan);
 
 /* The same where nothing limits it: what it would need, not what it gets. */
 struct vc_plan vc_plan_unlimited(const struct vc_plan *plan);

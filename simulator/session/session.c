@@ -9,6 +9,7 @@
 #include "simulator/session/bounds.h"
 #include "simulator/session/completion.h"
 #include "simulator/session/purposes.h"
+#include "simulator/session/span.h"
 #include "simulator/session/verify.h"
 #include "simulator/session/whatif.h"
 
@@ -155,7 +156,8 @@ static int widen(const struct span *a, const struct vc_plan *plan, struct vc_res
 {
 	int r = a->p ? vc_whatif_interval(a->s->whatif, a->p, plan, out, err) : VC_OK;
 
-	return r < 0 ? r : vc_completion_interval(&a->job, plan, out, err);
+	return r < 0 || out->basis.ground != VC_GROUND_ASKED ?
+		       r : vc_completion_interval(&a->job, plan, out, err);
 }
 
 /* What transforms leave open: the same with all of it small, and all of it large. */
@@ -224,10 +226,13 @@ static int interval(const struct span *a, const struct vc_plan *plan, struct vc_
 		  changed = vc_bounds_wanted(&plan->transform);
 	int r = VC_OK;
 
-	if (other || plan->transform.n || vc_completion_is_open(&a->job, plan))
+	if (other || plan->transform.n || (out->basis.ground == VC_GROUND_ASKED &&
+					   vc_completion_is_open(&a->job, plan)))
 		r = find_need(a, plan, out, err);
 	if (r == VC_OK)
 		r = widen(a, plan, out, err);
+	if (r == VC_OK && !a->p)
+		r = vc_span_widen(&a->job, plan, out->need != 0, out, err);
 	if (r == VC_OK)
 		widen_by_counters(a, plan, out);
 	had = out->has_interval || other;

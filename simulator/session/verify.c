@@ -6,17 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/session/job.h"
 
-static int verify_as(struct vc_recording *rec, const char *version, struct vc_fidelity *f,
+/* What a replay of the recording showed. */
+struct shown { struct vc_fidelity f; struct vc_seen seen; };
+
+static int verify_as(struct vc_recording *rec, const char *version, struct shown *s,
 		     struct vc_error *err)
 {
 	static const struct vc_observer_type *const watch[] = { &vc_observer_fidelity, NULL };
 	struct vc_result out;
 
 	VC_TRY(vc_job_follow(rec, version, watch, &out, err));
-	*f = out.fidelity;
+	*s = (struct shown){ out.fidelity, out.seen };
 	out.fidelity.diverged_why = NULL;
+	out.seen.witness = NULL;
 	vc_result_fini(&out);
 	return VC_OK;
 }
@@ -32,14 +37,17 @@ static bool better(const struct vc_fidelity *a, const struct vc_fidelity *b)
 }
 
 /* The result of a replay under another guess: kept when it is closer to the recording. */
-static bool adopt(struct vc_recording *rec, struct vc_fidelity *f)
+static bool adopt(struct vc_recording *rec, const struct shown *s)
 {
-	bool closer = better(f, &rec->fidelity);
-	struct vc_fidelity worse = closer ? rec->fidelity : *f;
+	bool closer = better(&s->f, &rec->fidelity);
+	struct shown worse = *s;
 
-	free(worse.diverged_why);
-	if (closer)
-		rec->fidelity = *f;
+	if (closer) {
+		worse = (struct shown){ rec->fidelity, rec->seen };
+		rec->fidelity = s->f;
+		rec->seen = s->seen;
+	}
+	VC_FREE(worse.f.diverged_why, worse.seen.witness);
 	return closer;
 }
 
@@ -52,7 +60,7 @@ static int try_totals(struct vc_recording *rec, const struct vc_recording_ask *a
 	bool grows = strstr(conf, "expandable_segments") != NULL;
 
 	for (size_t i = 0; grows && i <= vc_cards_n && !rec->fidelity.exact; i++) {
-		struct vc_fidelity f = { 0 };
+		struct shown f = { .f = { 0 } };
 
 		rec->total = i ? vc_cards[i - 1].total : ask->total;
 		if (rec->total < rec->device->peak_reserved)
@@ -69,7 +77,7 @@ static int try_totals(struct vc_recording *rec, const struct vc_recording_ask *a
 static int try_version(struct vc_recording *rec, const char *version,
 		       const struct vc_recording_ask *ask, struct vc_error *err)
 {
-	struct vc_fidelity f = { 0 };
+	struct shown f = { .f = { 0 } };
 	struct vc_error refused = { 0 };
 	int r = rec->fidelity.exact ? VC_EUSAGE : verify_as(rec, version, &f, &refused);
 
@@ -107,17 +115,26 @@ int vc_verify(struct vc_recording *rec, const struct vc_recording_ask *ask, stru
 	bool try_others = !says && m && m->versions && rec->device->events < 1000000;
 	const char *own = vc_recording_version(rec);
 	const char *first = !says && ask->claimed ? ask->claimed : own;
+	struct shown now = { .f = { 0 } };
 	int r;
 
+	if (m && !vc_verify_possible(rec) && rec->device->has_start) {
+		/* A heap and no requests: nothing to check, but what its rules hung on counts. */
+		VC_TRY(verify_as(rec, own, &now, err));
+		free(now.f.diverged_why);
+		rec->seen = now.seen;
+	}
 	if (!m || !vc_verify_possible(rec))
 		return VC_OK;
-	r = verify_as(rec, first, &rec->fidelity, err);
+	r = verify_as(rec, first, &now, err);
 	if (r == VC_EUSAGE && first != own) { /* there is no such, or it refuses the settings */
 		first = own;
-		r = verify_as(rec, first, &rec->fidelity, err);
+		r = verify_as(rec, first, &now, err);
 	}
 	if (r < 0)
 		return r;
+	rec->fidelity = now.f;
+	rec->seen = now.seen;
 	snprintf(rec->made_by, sizeof(rec->made_by), "%s", first);
 	/* The recording does not say which version made it: one that reproduces it may be it. What
 	 * the user says comes first, then what the layout of the file says. */

@@ -128,6 +128,15 @@ static uint64_t devices_of(const struct config *c)
 	return c->world == VC_NOT_GIVEN ? one : c->world < 8 ? c->world : 8;
 }
 
+static const struct {
+	const char *variable;
+	enum vc_card_rate rate;
+} rates[] = {
+	{ "VRAMCAST_NULL_FLOPS", VC_RATE_FP32 }, { "VRAMCAST_NULL_FLOPS_TF32", VC_RATE_TF32 },
+	{ "VRAMCAST_NULL_FLOPS_FP16", VC_RATE_FP16 }, { "VRAMCAST_NULL_FLOPS_BF16", VC_RATE_BF16 },
+	{ "VRAMCAST_NULL_FLOPS_FP8", VC_RATE_FP8 }, { "VRAMCAST_NULL_FLOPS_FP64", VC_RATE_FP64 },
+};
+
 static int put_card(const struct run *r, struct vc_error *err)
 {
 	const struct config *c = r->cfg;
@@ -157,9 +166,9 @@ static int put_card(const struct run *r, struct vc_error *err)
 	if (!rc)
 		rc = put_size("VRAMCAST_NULL_BANDWIDTH",
 			      (uint64_t)(r->d->card->bandwidth_gbs * 1e9), err);
-	if (!rc)
-		rc = put_size("VRAMCAST_NULL_FLOPS", (uint64_t)(r->d->card->fp32_tflops * 1e12),
-			      err);
+	for (size_t i = 0; !rc && i < sizeof rates / sizeof *rates; i++)
+		rc = put_size(rates[i].variable,
+			      (uint64_t)(vc_card_tflops(r->d->card, rates[i].rate) * 1e12), err);
 	if (!rc && c->steps != VC_NOT_GIVEN)
 		rc = put_size("VRAMCAST_NULL_STEPS", c->steps, err);
 	if (!rc && r->d->world)

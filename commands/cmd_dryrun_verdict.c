@@ -186,7 +186,8 @@ bool vc_dryrun_answers(const struct vc_dryrun *done, const struct vc_dryrun *oth
 {
 	const struct vc_card *a = done->card, *b = other->card;
 	/* how fast a card is decides only when the program asks whether work has finished */
-	bool alike = a->bandwidth_gbs == b->bandwidth_gbs && a->fp32_tflops == b->fp32_tflops;
+	bool alike = a->bandwidth_gbs == b->bandwidth_gbs && a->fp32_tflops == b->fp32_tflops &&
+		a->half_tflops == b->half_tflops;
 	return vc_card_same_class(a, b) && (alike || !done->o.polled) && !done->o.asked &&
 		!done->o.refused && vc_dryrun_verdict(done) == VC_FITS && done->o.code == 0 &&
 		use_of(done) - done->context + other->context <= other->total;

@@ -374,22 +374,14 @@ static const char *band(double share)
 			       "wasteful";
 }
 
-/* "512.3 samples/s   16.01 it/s", and how often the cache would be emptied. */
+/* How fast it runs, and how often the cache would be emptied. */
 static void pace(const struct vc_result *r, char *to, size_t n)
 {
 	const struct vc_timing *t = &r->timing;
-	double steps = t->step_ns ? 1e9 / (double)t->step_ns : 0;
-	char samples[32] = "", flushes[32] = "";
+	size_t at = strlen(vc_time_pace_words(t, to, n));
 
-	*to = '\0';
-	if (t->samples > 0)
-		snprintf(samples, sizeof(samples), "%9.4g samples/s ", t->samples * steps);
 	if (t->flushes > 0)
-		snprintf(flushes, sizeof(flushes), "  %.3g flushes/step", t->flushes);
-	if (steps > 0)
-		snprintf(to, n, "%s%8.4g it/s%s", samples, steps, flushes);
-	else if (*flushes)
-		snprintf(to, n, "%s", flushes + 2);
+		snprintf(to + at, n - at, "%s%.3g flushes/step", at ? "  " : "", t->flushes);
 }
 
 #define ROW "%-40s %-9s %14s %-18s"

@@ -91,7 +91,10 @@ static void configure(void)
 	card.sms = (int)number("SMS", 128);
 	card.l2 = number("L2", 72 * VC_MIB);
 	card.bandwidth = (double)number("BANDWIDTH", 1008000000000ull);
-	card.flops = (double)number("FLOPS", 82600000000000ull);
+#define X(id, word, variable, fallback) \
+	card.flops[VC_NULL_##id] = (double)number(variable, fallback);
+	VC_NULL_RATE_TABLE(X)
+#undef X
 	card.devices = (int)number("DEVICES", 1);
 	if (card.devices > VC_NULL_DEVICES)
 		card.devices = VC_NULL_DEVICES;

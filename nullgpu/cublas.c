@@ -70,64 +70,69 @@ VC_API(const char *, cublasGetStatusString, int status)
 	return status ? "cuBLAS error" : "CUBLAS_STATUS_SUCCESS";
 }
 
-/* bytes of one element by cudaDataType: 0 fp32, 1 fp64, 2 fp16, 14 bf16, 4/5 complex */
-static double width_of(int type)
+/* cublasComputeType_t; in a handle's mode of mathematics TF32 is 3 */
+#define COMPUTE_FAST_TF32 77
+#define MATH_TF32 3
+
+enum shape { ONE, BATCHED, VECTOR };
+
+static int product(struct blas *h, enum shape shape, double m, double n, double k, double batch,
+		   int type, int compute)
 {
-	switch (type) {
-	case 0: return 4;
-	case 1: case 4: return 8;
-	case 2: case 14: return 2;
-	case 5: return 16;
-	}
-	return 1;
+	static const char *const names[][VC_NULL_RATES] = {
+		VC_NULL_NAMES("cublas_gemm"), VC_NULL_NAMES("cublas_gemm_batched"),
+		VC_NULL_NAMES("cublas_gemv"),
+	};
+	struct vc_null_number v =
+		vc_null_number(type, compute == COMPUTE_FAST_TF32 || h->math_mode == MATH_TF32);
+	return vc_null_product(names[shape], h->stream, &(struct vc_null_product){
+		.bytes = batch * v.width * (m * k + k * n + m * n),
+		.operations = v.operations * batch * m * n * k, .rate = v.rate });
 }
 
-static int product(struct blas *h, const char *name, double m, double n, double k, double batch,
-		   double width)
+VC_API(int, cublasGemmEx, struct blas *h, int ta, int tb, int m, int n, int k, const void *alpha,
+       const void *a, int a_type, int lda, const void *b, int b_type, int ldb, const void *beta,
+       void *c, int c_type, int ldc, int compute)
 {
-	double bytes = batch * width * (m * k + k * n + m * n);
-	return vc_null_library_work(name, h->stream, bytes, 2 * batch * m * n * k);
+	return product(h, ONE, m, n, k, 1, a_type, compute);
 }
 
-VC_API_RETURNS(cublasGemmEx, (struct blas *h, int ta, int tb, int m, int n, int k,
-       const void *alpha, const void *a, int a_type),
-	product(h, "cublas_gemm", m, n, k, 1, width_of(a_type)))
 VC_API_RETURNS(cublasSgemmEx, (struct blas *h, int ta, int tb, int m, int n, int k,
        const void *alpha, const void *a, int a_type),
-	product(h, "cublas_gemm", m, n, k, 1, width_of(a_type)))
+	product(h, ONE, m, n, k, 1, a_type, 0))
 
 VC_API(int, cublasGemmStridedBatchedEx, struct blas *h, int ta, int tb, int m, int n, int k,
        const void *alpha, const void *a, int a_type, int lda, long stride_a, const void *b,
        int b_type, int ldb, long stride_b, const void *beta, void *c, int c_type, int ldc,
-       long stride_c, int batch)
+       long stride_c, int batch, int compute)
 {
-	return product(h, "cublas_gemm_batched", m, n, k, batch, width_of(a_type));
+	return product(h, BATCHED, m, n, k, batch, a_type, compute);
 }
 
-#define GEMM(letter, width) \
+#define GEMM(letter, type) \
 	VC_API(int, cublas##letter##gemm_v2, struct blas *h, int ta, int tb, int m, int n, int k) \
 	{ \
-		return product(h, "cublas_gemm", m, n, k, 1, width); \
+		return product(h, ONE, m, n, k, 1, type, 0); \
 	} \
 	VC_API(int, cublas##letter##gemmStridedBatched, struct blas *h, int ta, int tb, int m, \
 	       int n, int k, const void *alpha, const void *a, int lda, long stride_a, \
 	       const void *b, int ldb, long stride_b, const void *beta, void *c, int ldc, \
 	       long stride_c, int batch) \
 	{ \
-		return product(h, "cublas_gemm_batched", m, n, k, batch, width); \
+		return product(h, BATCHED, m, n, k, batch, type, 0); \
 	} \
 	VC_API(int, cublas##letter##gemv_v2, struct blas *h, int ta, int m, int n) \
 	{ \
-		return product(h, "cublas_gemv", m, 1, n, 1, width); \
+		return product(h, VECTOR, m, 1, n, 1, type, 0); \
 	}
 
 /* no libtorch asks for this one: vLLM's own library does */
 VC_API(int, cublasHgemm, struct blas *h, int ta, int tb, int m, int n, int k)
 {
-	return product(h, "cublas_gemm", m, n, k, 1, 2);
+	return product(h, ONE, m, n, k, 1, 2, 0);
 }
 
-GEMM(S, 4)
-GEMM(D, 8)
-GEMM(C, 8)
-GEMM(Z, 16)
+GEMM(S, 0)
+GEMM(D, 1)
+GEMM(C, 4)
+GEMM(Z, 5)

@@ -8,6 +8,7 @@
 #define CUBLAS_VERSION 120804
 #define ALLOC_FAILED 3
 #define INVALID_VALUE 7
+#define COMPUTE_FAST_TF32 77 /* cublasComputeType_t */
 
 struct layout {
 	int type, order;
@@ -35,7 +36,20 @@ VC_API(size_t, cublasLtGetVersion, void)
 
 VC_API_RETURNS(cublasLtCreate, (void **h), new_object(h, 8))
 VC_API_DOES(cublasLtDestroy, (void *h), free(h))
-VC_API_RETURNS(cublasLtMatmulDescCreate, (void **d, int compute, int scale), new_object(d, 8))
+
+/* What a product is computed in. */
+struct operation {
+	int compute;
+};
+
+VC_API(int, cublasLtMatmulDescCreate, struct operation **d, int compute, int scale)
+{
+	int bad = new_object((void **)d, sizeof **d);
+	if (!bad)
+		(*d)->compute = compute;
+	return bad;
+}
+
 VC_API_DOES(cublasLtMatmulDescDestroy, (void *d), free(d))
 
 VC_API(int, cublasLtMatrixLayoutCreate, struct layout **l, int type, uint64_t rows,
@@ -94,18 +108,17 @@ VC_API(int, cublasLtMatmulAlgoGetHeuristic, void *h, void *op, void *a, void *b,
 	return 0;
 }
 
-VC_API(int, cublasLtMatmul, void *h, void *op, const void *alpha, const void *a,
+VC_API(int, cublasLtMatmul, void *h, const struct operation *op, const void *alpha, const void *a,
        const struct layout *la, const void *b, const struct layout *lb, const void *beta,
        const void *c, const struct layout *lc, void *d, const struct layout *ld,
        const void *algorithm, void *workspace, size_t size, void *stream)
 {
+	static const char *const names[] = VC_NULL_NAMES("cublaslt_matmul");
 	double m = (double)ld->rows, n = (double)ld->columns, batch = ld->batch;
 	double elements = (double)la->rows * (double)la->columns;
 	double k = m > 0 ? elements / m : 0;
-	double width = la->type == 0                   ? 4 :
-		       la->type == 1                   ? 8 :
-		       la->type == 2 || la->type == 14 ? 2 :
-							 1;
-	return vc_null_library_work("cublaslt_matmul", stream,
-				    batch * width * (m * k + k * n + m * n), 2 * batch * m * n * k);
+	struct vc_null_number v = vc_null_number(la->type, op->compute == COMPUTE_FAST_TF32);
+	return vc_null_product(names, stream, &(struct vc_null_product){
+		.bytes = batch * v.width * (m * k + k * n + m * n),
+		.operations = v.operations * batch * m * n * k, .rate = v.rate });
 }

@@ -51,6 +51,8 @@ enum {
 };
 /* cudnnBackendDescriptorType_t */
 enum { D_FORWARD = 10, D_FILTER = 11, D_DATA = 12 };
+/* cudnnDataType_t; cudnnBackendNumericalNote_t */
+enum { T_HALF = 2, T_BFLOAT16 = 9, N_TENSOR_CORE = 0 };
 
 static const struct vc_cudnn_value *find(const struct vc_cudnn_node *d, int name)
 {
@@ -277,11 +279,46 @@ static void graph_plans(const struct vc_cudnn_node *graph, enum vc_plans_mode mo
 		vc_cudnn_log(key, out);
 }
 
-static int64_t plan_workspace(const struct vc_cudnn_node *graph, int64_t engine)
+/* A plan that multiplies floats on tensor cores takes TF32; where the notes of the plan are not
+ * known, that is what programs allow unless they say otherwise. */
+static struct vc_null_number numbers_of(int type, const struct vc_cudnn_plan *plan)
+{
+	bool noted = plan->notes | plan->behavior;
+	bool tf32 = !noted || plan->notes & 1u << N_TENSOR_CORE;
+	return vc_null_number(type == T_HALF ? 2 : type == T_BFLOAT16 ? 14 : type > T_HALF ? 3 :
+			      type, tf32);
+}
+
+static double elements(const int64_t *sizes, int n)
+{
+	double product = 1;
+	for (int i = 0; i < n; i++)
+		product *= (double)sizes[i];
+	return product;
+}
+
+/* What the i-th plan of a list does. Each output is a sum over the weights of one output channel,
+ * in all three directions. Of a graph without a convolution nothing is known. */
+static struct vc_null_product work_of(const struct vc_cudnn_node *graph,
+				      const struct vc_cudnn_plan *plan, int64_t i)
+{
+	struct vc_convolution c;
+	if (!first_convolution(find(graph, A_GRAPH_OPS), &c))
+		return (struct vc_null_product){ 0 };
+	struct vc_null_number v = numbers_of(c.type, plan);
+	double x = elements(c.x, c.n), w = elements(c.w, c.n), y = elements(c.y, c.n);
+	/* benchmarking must find the first engine to be the fastest, as on a card */
+	double slower = 1 + 0.01 * (double)i;
+	return (struct vc_null_product){ .bytes = slower * v.width * (x + w + y),
+		.operations = slower * v.operations * y * elements(c.w + 1, c.n - 1),
+		.rate = v.rate };
+}
+
+static struct vc_cudnn_plan plan_of(const struct vc_cudnn_node *graph, int64_t engine)
 {
 	struct vc_cudnn_plans plans;
 	graph_plans(graph, VC_MODE_INSTANT, &plans);
-	return engine >= 0 && engine < plans.n ? plans.at[engine].bytes : 0;
+	return engine >= 0 && engine < plans.n ? plans.at[engine] : (struct vc_cudnn_plan){ 0 };
 }
 
 VC_API(int, cudnnBackendCreateDescriptor, int type, struct vc_cudnn_node **out)
@@ -332,14 +369,17 @@ VC_API(int, cudnnBackendSetAttribute, struct vc_cudnn_node *d, int name, int typ
 			vc_cudnn_linked(a, i)->users++;
 	if (name == A_PLAN_CONFIG && linked(d, name, 0)) { /* it may be gone later */
 		d->plan = linked(d, name, 0)->plan;
-		d->moved = linked(d, name, 0)->moved;
+		d->work = linked(d, name, 0)->work;
 		d->engine = linked(d, name, 0)->engine;
 		d->among = linked(d, name, 0)->among;
 	}
 	if (name == A_CFG_ENGINE && linked(d, name, 0)) {
 		const struct vc_cudnn_node *engine = linked(d, name, 0);
 		d->engine = number(engine, A_ENGINE_INDEX, 0);
-		d->plan.bytes = plan_workspace(linked(engine, A_ENGINE_GRAPH, 0), d->engine);
+		const struct vc_cudnn_node *graph = linked(engine, A_ENGINE_GRAPH, 0);
+		struct vc_cudnn_plan plan = plan_of(graph, d->engine);
+		d->plan.bytes = plan.bytes;
+		d->work = work_of(graph, &plan, d->engine);
 	}
 	return 0;
 }
@@ -379,8 +419,7 @@ static int64_t heuristic_results(const struct vc_cudnn_node *heuristic, int64_t 
 		out[i]->plan = plans.at[i];
 		out[i]->engine = i;
 		out[i]->among = among;
-		/* benchmarking must find the first engine to be the fastest, as on a card */
-		out[i]->moved = plans.at[0].bytes * (i + 1) + i;
+		out[i]->work = work_of(linked(heuristic, A_HEUR_GRAPH, 0), &plans.at[i], i);
 	}
 	return out && wanted < plans.n ? wanted : plans.n;
 }
@@ -463,9 +502,10 @@ static void notice_measuring(const struct vc_cudnn_node *plan)
 
 VC_API(int, cudnnBackendExecute, void *h, const struct vc_cudnn_node *plan, void *pack)
 {
+	static const char *const names[] = VC_NULL_NAMES("cudnn_plan");
 	void *stream;
 	notice_measuring(plan);
 	vc_null_workspace((uint64_t)plan->plan.bytes);
 	cudnnGetStream(h, &stream);
-	return vc_null_library_work("cudnn_plan", stream, (double)plan->moved, 0);
+	return vc_null_product(names, stream, &plan->work);
 }

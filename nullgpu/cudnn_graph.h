@@ -27,7 +27,7 @@ struct vc_cudnn_node {
 	struct vc_cudnn_plan plan; /* of an engine configuration, an engine or a plan */
 	int64_t engine;     /* 0 = the preferred one */
 	struct vc_cudnn_among among;
-	int64_t moved;      /* bytes its modelled duration stands for */
+	struct vc_null_product work; /* what its modelled duration stands for */
 	struct vc_cudnn_value *attributes; /* the newest first */
 };
 

@@ -115,10 +115,11 @@ static struct kernel find(const void *function)
 	return k;
 }
 
-static uint64_t duration_of(double bytes, double flops)
+static uint64_t duration_of(const struct vc_null_product *p)
 {
 	const struct vc_null_card *card = vc_null_card();
-	double move = bytes / card->bandwidth * 1e9, compute = flops / card->flops * 1e9;
+	double move = p->bytes / card->bandwidth * 1e9;
+	double compute = p->operations / card->flops[p->rate] * 1e9;
 	double t = move > compute ? move : compute;
 	return (uint64_t)(t > FLOOR_NS ? t : FLOOR_NS);
 }
@@ -148,7 +149,7 @@ int vc_null_launch(const struct vc_null_launch *l)
 	}
 	if (k.behaviour == FOREACH && l->args)
 		bytes = vc_null_foreach_bytes(k.name, l->args[0], l->grid[0]);
-	uint64_t duration = duration_of(bytes, 0);
+	uint64_t duration = duration_of(&(struct vc_null_product){ .bytes = bytes });
 	bool captured;
 	uint64_t start = vc_null_work(l->stream, duration, &captured);
 	if (k.behaviour == FILL && !captured) {
@@ -166,13 +167,24 @@ int vc_null_launch(const struct vc_null_launch *l)
 	return 0;
 }
 
-int vc_null_library_work(const char *name, void *stream, double bytes, double flops)
+static int library_work(const char *name, void *stream, const struct vc_null_product *p)
 {
-	uint64_t duration = duration_of(bytes, flops);
+	uint64_t duration = duration_of(p);
 	bool captured;
 	uint64_t start = vc_null_work(stream, duration, &captured);
 	if (!captured && vc_null_heard())
 		tell_kernel(name, &(struct vc_null_launch){ .stream = stream, .grid = { 1, 1, 1 },
 			.block = { 1, 1, 1 } }, start, duration);
 	return 0;
+}
+
+int vc_null_library_work(const char *name, void *stream, double bytes)
+{
+	return library_work(name, stream, &(struct vc_null_product){ .bytes = bytes });
+}
+
+int vc_null_product(const char *const names[VC_NULL_RATES], void *stream,
+		    const struct vc_null_product *product)
+{
+	return library_work(names[product->rate], stream, product);
 }

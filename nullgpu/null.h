@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nullgpu/rates.h"
+
 #define VC_SHARED __attribute__((visibility("default")))
 /* An entry point: prototype and definition in one, since no vendor header is used. */
 #define VC_API(type, name, ...) VC_SHARED type name(__VA_ARGS__); VC_SHARED type name(__VA_ARGS__)
@@ -56,7 +58,7 @@ struct vc_null_card {
 	uint64_t l2;
 	int cc, sms;      /* 89 means 8.9 */
 	int shared_sm, shared_optin, threads_sm, blocks_sm;
-	double bandwidth, flops; /* bytes and fp32 operations a second, for modelled durations */
+	double bandwidth, flops[VC_NULL_RATES]; /* bytes and operations a second, for durations */
 	int devices;
 	bool ascending;   /* device addresses grow (Windows) instead of shrinking (Linux) */
 	uint64_t copy_max; /* copies and fills up to this size move real bytes */
@@ -229,8 +231,15 @@ struct vc_null_launch {
 };
 VC_SHARED void vc_null_register(const void *function, const char *name);
 VC_SHARED int vc_null_launch(const struct vc_null_launch *launch);
-/* Work of a library call whose cost is known: bytes moved and floating point operations. */
-VC_SHARED int vc_null_library_work(const char *name, void *stream, double bytes, double flops);
+/* Work of a library call that only moves bytes. */
+VC_SHARED int vc_null_library_work(const char *name, void *stream, double bytes);
+/* Products and convolutions. `names`: VC_NULL_NAMES. */
+struct vc_null_product {
+	double bytes, operations;
+	enum vc_null_rate rate;
+};
+VC_SHARED int vc_null_product(const char *const names[VC_NULL_RATES], void *stream,
+			      const struct vc_null_product *product);
 
 /* ---- activity.c: what a profiler may want to hear ---- */
 enum vc_null_activity_kind { VC_NULL_KERNEL, VC_NULL_COPY, VC_NULL_SET, VC_NULL_ALLOC, VC_NULL_FREE,

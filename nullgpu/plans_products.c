@@ -8,12 +8,12 @@
  * without workspace: on that card it was 0 to 464 bytes with channels first. */
 #include "nullgpu/null.h"
 
-int vc_null_library_work(const char *name, void *stream, double bytes, double flops)
+int vc_null_product(const char *const names[VC_NULL_RATES], void *stream,
+		    const struct vc_null_product *product)
 {
-	(void)name;
+	(void)names;
 	(void)stream;
-	(void)bytes;
-	(void)flops;
+	(void)product;
 	return 0;
 }
 

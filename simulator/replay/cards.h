@@ -10,6 +10,10 @@
 #include "common/error.h"
 #include "simulator/replay/device.h"
 
+enum vc_card_rate {
+	VC_RATE_FP32, VC_RATE_TF32, VC_RATE_FP16, VC_RATE_BF16, VC_RATE_FP8, VC_RATE_FP64
+};
+
 enum vc_card_sure {
 	VC_CARD_SEEN,     /* the total was printed on a machine that named the card */
 	VC_CARD_MESSAGE,  /* read out of an out-of-memory message or a test constant */
@@ -73,6 +77,9 @@ int vc_card_exact(const char *name, const struct vc_card **card, struct vc_error
 /* What whoever wrote `name` should know of the card that is taken: which others it may be, and that
  * its total was never printed; "" when there is nothing. */
 const char *vc_card_remark(const char *name, char *buf, size_t size);
+
+/* The most of `rate` that the card computes, 10^12 operations a second; NVIDIA's only. */
+double vc_card_tflops(const struct vc_card *c, enum vc_card_rate rate);
 
 /* Whose card that is: of a row, else by the maker's name in it; NULL: NVIDIA's. */
 enum vc_device_kind vc_card_kind(const char *name);

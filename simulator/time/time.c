@@ -222,15 +222,15 @@ static int ask_tempo(struct vc_time *t, const struct vc_tempo_ask *ask, struct v
 static int ends(struct vc_time *t, const struct vc_change *c, struct vc_tempo_ask *ask,
 		struct vc_timing *out, struct vc_tempo_answer *a, struct vc_error *err)
 {
-	double least = fmin(c->bytes, fmin(c->fp32, c->half)),
-	       most = fmax(c->bytes, fmax(c->fp32, c->half));
+	double least = fmin(fmin(c->bytes, c->tf32), fmin(c->fp32, c->half)),
+	       most = fmax(fmax(c->bytes, c->tf32), fmax(c->fp32, c->half));
 	struct vc_tempo_answer slow, fast;
 	int r;
 
-	ask->bytes = ask->fp32 = ask->half = least;
+	ask->bytes = ask->fp32 = ask->tf32 = ask->half = least;
 	ask->cast = c->step.cast ? &c->slow : NULL;
 	r = ask_tempo(t, ask, out, &slow, err);
-	ask->bytes = ask->fp32 = ask->half = most;
+	ask->bytes = ask->fp32 = ask->tf32 = ask->half = most;
 	ask->cast = c->step.cast ? &c->fast : NULL;
 	if (!r)
 		r = ask_tempo(t, ask, out, &fast, err);
@@ -249,6 +249,7 @@ static int ask_all(struct vc_time *t, const struct vc_change *c, struct vc_tempo
 
 	ask->bytes = c->bytes;
 	ask->fp32 = c->fp32;
+	ask->tf32 = c->tf32;
 	ask->half = c->half;
 	ask->cast = c->step.cast ? &c->cast : NULL;
 	ask->optimizer_ns = c->optimizer_ns;
@@ -290,7 +291,7 @@ static int predict(const struct vc_session *s, const struct vc_plan *plan, struc
 		   struct vc_tempo_answer *a, struct vc_error *err)
 {
 	struct vc_time *t = (struct vc_time *)s->time;
-	struct vc_tempo_ask ask = { .passes = 1, .bytes = 1, .fp32 = 1, .half = 1 };
+	struct vc_tempo_ask ask = { .passes = 1, .bytes = 1, .fp32 = 1, .tf32 = 1, .half = 1 };
 	struct vc_change c;
 	int rc;
 

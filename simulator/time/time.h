@@ -33,6 +33,10 @@ int vc_time_step(const struct vc_session *s, const struct vc_plan *plan, struct 
 void vc_time_report(struct vc_emit *e, const struct vc_result *r);
 /* "time" of a recording (info), into an open object; also the line for people. */
 void vc_time_report_profile(struct vc_emit *e, const struct vc_session *s);
+/* A rate of `each` a step: "30.22", and two digits where times are not measured on that card. */
+const char *vc_time_rate_words(const struct vc_timing *t, double each, char buf[32]);
+/* "  64000 samples/s      98 it/s (31 .. 130) rough"; "" when unknown. */
+const char *vc_time_pace_words(const struct vc_timing *t, char *buf, size_t n);
 /* "31.2 ms a step (30.0 .. 33.1), 769 samples/s, GPU busy 93 %"; "" when unknown. Returns buf. */
 const char *vc_time_words(const struct vc_result *r, char *buf, size_t n);
 /* "batch 24 gives 1.31x the samples/s of 16; 32 would flush the cache 14 times per step" from

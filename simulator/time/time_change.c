@@ -52,8 +52,9 @@ static void read_card(const struct vc_session *s, const struct vc_plan *plan, st
 		return;
 	c->bytes = ratio(there->bandwidth_gbs, here->bandwidth_gbs);
 	c->fp32 = ratio(there->fp32_tflops, here->fp32_tflops);
-	c->half = ratio(there->half_tflops, here->half_tflops);
-	c->other_card = c->bytes != 1 || c->fp32 != 1 || c->half != 1;
+	c->tf32 = ratio(vc_card_tflops(there, VC_RATE_TF32), vc_card_tflops(here, VC_RATE_TF32));
+	c->half = ratio(vc_card_tflops(there, VC_RATE_FP16), vc_card_tflops(here, VC_RATE_FP16));
+	c->other_card = c->bytes != 1 || c->fp32 != 1 || c->tf32 != 1 || c->half != 1;
 }
 
 /* ---- precision, optimizer, adapters ---- */
@@ -218,7 +219,7 @@ int vc_change_read(const struct vc_session *s, const struct vc_profile *p,
 
 	*c = (struct vc_change){
 		.step = { .passes = 1 }, .parts = 1, .part = { { 0, 1 } },
-		.bytes = 1, .fp32 = 1, .half = 1 };
+		.bytes = 1, .fp32 = 1, .tf32 = 1, .half = 1 };
 	for (size_t i = 0; r == VC_OK && i < plan->transform.n; i++)
 		r = one_transform(plan->transform.at[i], c, why, n);
 	if (r == VC_OK && !(c->step.passes >= 1 && c->step.passes <= 4096)) {

@@ -75,12 +75,14 @@ enum vc_kernel_work vc_kernel_work(const char *name)
 enum vc_kernel_bound vc_kernel_bound(const char *name)
 {
 	static const char *const half[] = { "f16",  "h16",  "h1688",    "hmma",   "half", "Half",
-					   "fp16", "bf16", "BFloat16", "s16816", "h884", NULL };
+					   "fp16", "bf16", "BFloat16", "s16816", "h884",
+					   "fp8",  NULL };
 	bool product = has(name, products) || has(name, convolutions) || has(name, attentions);
 
 	if (!product || strstr(name, "at::native::elementwise") || strstr(name, "convert"))
 		return VC_BOUND_BYTES;
-	return has(name, half) ? VC_BOUND_HALF : VC_BOUND_FP32;
+	return has(name, half) ? VC_BOUND_HALF : strstr(name, "tf32") ? VC_BOUND_TF32 :
+								      VC_BOUND_FP32;
 }
 
 static bool optimizer_word(const char *name)

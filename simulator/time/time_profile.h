@@ -80,7 +80,7 @@ uint64_t vc_kernel_token(const char *name);
 
 /* What kind of limit a kernel's name suggests: matrix products and convolutions count operations,
  * everything else moves bytes. half: on tensor cores with 16-bit inputs. */
-enum vc_kernel_bound { VC_BOUND_BYTES, VC_BOUND_FP32, VC_BOUND_HALF };
+enum vc_kernel_bound { VC_BOUND_BYTES, VC_BOUND_FP32, VC_BOUND_TF32, VC_BOUND_HALF };
 enum vc_kernel_bound vc_kernel_bound(const char *name);
 
 /* What a library was called for, by the name of the kernel. */

@@ -157,7 +157,8 @@ static double on_card(const struct work *w, size_t i, double ns)
 	/* products that take TF32 already gain what convolutions do, which take it by default */
 	enum vc_kernel_work like = work == VC_WORK_PRODUCT && strstr(b->name, "tf32") ?
 					   VC_WORK_CONVOLUTION : work;
-	double faster = by == VC_BOUND_HALF ? a->half : by == VC_BOUND_FP32 ? a->fp32 : a->bytes;
+	double faster = by == VC_BOUND_HALF ? a->half : by == VC_BOUND_TF32 ? a->tf32 :
+		by == VC_BOUND_FP32 ? a->fp32 : a->bytes;
 
 	if (b->kind == VC_OP_TO_DEVICE || b->kind == VC_OP_TO_HOST || !(faster > 0))
 		return ns; /* over the bus */
@@ -167,7 +168,8 @@ static double on_card(const struct work *w, size_t i, double ns)
 		faster /= a->weights;
 	if (w->phase[i] == VC_KERNEL_OPTIMIZER && a->optimizer_ns > 0 && w->optimizer > 0)
 		faster = w->optimizer / a->optimizer_ns;
-	if (a->cast && w->phase[i] != VC_KERNEL_OPTIMIZER && by == VC_BOUND_FP32 &&
+	if (a->cast && w->phase[i] != VC_KERNEL_OPTIMIZER &&
+	    (by == VC_BOUND_FP32 || by == VC_BOUND_TF32) &&
 	    work != VC_WORK_ATTENTION)
 		return fmax(fmin(ns, a->cast->least), ns / faster) + a->cast->copies;
 	return fmax(fmin(ns, w->floor), ns / faster);
@@ -430,7 +432,7 @@ static void answer(struct work *w, struct vc_tempo_answer *out)
 	double busy = 0, recorded = (double)w->p->step_ns, scale, doubt, bare;
 	double said = fmax(step_at(w, x0, 0, false, NULL), loader_at(w, x0, 0));
 	bool plain = w->ask->passes == 1 && !w->ask->recompute && w->ask->bytes == 1 &&
-		     w->ask->fp32 == 1 && w->ask->half == 1 && !w->ask->cast &&
+		     w->ask->fp32 == 1 && w->ask->tf32 == 1 && w->ask->half == 1 && !w->ask->cast &&
 		     !(w->ask->optimizer_ns > 0) && !(w->ask->weights > 0);
 
 	scale = said > 0 && recorded > 0.7 * said && recorded < 1.4 * said ? recorded / said : 1;

@@ -83,7 +83,7 @@ struct vc_tempo_ask {
 	double passes;          /* forward and backward passes per step; 1 */
 	bool recompute;         /* the forward pass again within the backward pass: ... */
 	const struct vc_tempo_part *part; size_t parts; /* ... these parts of its kernels */
-	double bytes, fp32,
+	double bytes, fp32, tf32,
 		half; /* how many times faster the card is, by what limits a kernel; 1 */
 	const struct vc_tempo_cast *cast; /* NULL: as recorded */
 	double optimizer_ns;    /* all kernels of the optimizer together; 0: as recorded */

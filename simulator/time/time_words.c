@@ -9,6 +9,69 @@
 /* Why a dry run does not say how long the GPU waits for data. */
 #define STANDS "the null GPU's clock stands while the program prepares its data"
 
+/* Peak rates that no kernel quite reaches give two digits, no more. */
+#define ROUGH "from the card's published rates, not measured: rough"
+
+static double two_digits(double v)
+{
+	double unit = v > 0 ? pow(10, floor(log10(v)) - 1) : 1;
+
+	return round(v / unit) * unit;
+}
+
+static bool is_rough(const struct vc_timing *t)
+{
+	return t->modelled || t->roofline;
+}
+
+static const char *ns_words(uint64_t ns, bool rough, char buf[32])
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	double v = two_digits((double)ns);
+	size_t u = 0;
+
+	if (!rough)
+		return vc_ns_text(ns, buf);
+	for (; u < 3 && v >= 999.5; u++)
+		v /= 1000;
+	snprintf(buf, 32, "%.4g %s", v, units[u]);
+	return buf;
+}
+
+const char *vc_time_rate_words(const struct vc_timing *t, double each, char buf[32])
+{
+	double v = t->step_ns ? each * 1e9 / (double)t->step_ns : 0;
+
+	if (is_rough(t))
+		snprintf(buf, 32, "%.10g", two_digits(v));
+	else
+		snprintf(buf, 32, "%.4g", v);
+	return buf;
+}
+
+const char *vc_time_pace_words(const struct vc_timing *t, char *buf, size_t n)
+{
+	struct vc_timing slow = *t, fast = *t;
+	char rate[32], low[32], high[32];
+	int at = 0;
+
+	*buf = '\0';
+	if (!t->step_ns)
+		return buf;
+	slow.step_ns = t->high_ns;
+	fast.step_ns = t->low_ns;
+	if (t->samples > 0)
+		at = snprintf(buf, n, "%9s samples/s ", vc_time_rate_words(t, t->samples, rate));
+	at += snprintf(buf + at, n - (size_t)at, "%8s it/s", vc_time_rate_words(t, 1, rate));
+	if (!t->same && t->low_ns < t->high_ns)
+		snprintf(buf + at, n - (size_t)at, " (%s .. %s)%s",
+			 vc_time_rate_words(&slow, 1, low), vc_time_rate_words(&fast, 1, high),
+			 is_rough(t) ? " rough" : "");
+	else if (is_rough(t))
+		snprintf(buf + at, n - (size_t)at, " rough");
+	return buf;
+}
+
 static void real_or_null(struct vc_emit *e, const char *key, bool known, double v)
 {
 	if (known)
@@ -79,17 +142,19 @@ void vc_time_report(struct vc_emit *e, const struct vc_result *r)
 static void profile_line(struct vc_emit *e, const struct vc_profile *p, double batch)
 {
 	char step[32], lo[32], hi[32], line[240];
-	int n = snprintf(line, sizeof(line), "%s (%s .. %s over %zu)", vc_ns_text(p->step_ns, step),
-			 vc_ns_text(p->step_min_ns, lo), vc_ns_text(p->step_max_ns, hi),
-			 p->measured);
+	struct vc_timing t = { .step_ns = p->step_ns, .modelled = p->modelled };
+	int n = snprintf(line, sizeof(line), "%s%s (%s .. %s over %zu)",
+			 p->modelled ? "about " : "", ns_words(p->step_ns, p->modelled, step),
+			 ns_words(p->step_min_ns, p->modelled, lo),
+			 ns_words(p->step_max_ns, p->modelled, hi), p->measured);
 
 	if (batch > 0)
-		n += snprintf(line + n, sizeof(line) - (size_t)n, ", %.4g samples/s",
-			      batch * 1e9 / (double)p->step_ns);
+		n += snprintf(line + n, sizeof(line) - (size_t)n, ", %s samples/s",
+			      vc_time_rate_words(&t, batch, lo));
 	n += snprintf(line + n, sizeof(line) - (size_t)n, ", GPU busy %.1f %%", 100 * p->busy);
 	if (p->modelled)
-		snprintf(line + n, sizeof(line) - (size_t)n, "; computed by the null GPU, not "
-			 "measured; waiting for data is not seen there");
+		snprintf(line + n, sizeof(line) - (size_t)n, "; computed by the null GPU " ROUGH
+			 "; waiting for data is not seen there");
 	else if (p->copies)
 		snprintf(line + n, sizeof(line) - (size_t)n, ", waits for data %.1f %%",
 			 100 * p->wait);
@@ -129,23 +194,26 @@ void vc_time_report_profile(struct vc_emit *e, const struct vc_session *s)
 const char *vc_time_words(const struct vc_result *r, char *buf, size_t n)
 {
 	const struct vc_timing *t = &r->timing;
+	bool rough = is_rough(t);
 	char step[32], lo[32], hi[32];
 	size_t at = 0;
 
 	*buf = '\0';
 	if (!t->step_ns)
 		return buf;
-	at += (size_t)snprintf(buf, n, "%s a step", vc_ns_text(t->step_ns, step));
+	at += (size_t)snprintf(buf, n, "%s%s a step", rough ? "about " : "",
+			       ns_words(t->step_ns, rough, step));
 	if (!t->same && t->low_ns < t->high_ns && at < n)
-		at += (size_t)snprintf(buf + at, n - at, " (%s .. %s)", vc_ns_text(t->low_ns, lo),
-				       vc_ns_text(t->high_ns, hi));
+		at += (size_t)snprintf(buf + at, n - at, " (%s .. %s)",
+				       ns_words(t->low_ns, rough, lo),
+				       ns_words(t->high_ns, rough, hi));
 	if (!t->same && t->recorded_ns && t->recordings == 1 && at < n)
-		at += (size_t)snprintf(buf + at, n - at, ", recorded %s (%+.1f %%)",
-				       vc_ns_text(t->recorded_ns, lo),
+		at += (size_t)snprintf(buf + at, n - at, ", recorded %s (%+.*f %%)",
+				       ns_words(t->recorded_ns, rough, lo), rough ? 0 : 1,
 				       100 * ((double)t->step_ns / (double)t->recorded_ns - 1));
 	if (t->samples > 0 && at < n)
-		at += (size_t)snprintf(buf + at, n - at, ", %.4g samples/s",
-				       t->samples * 1e9 / (double)t->step_ns);
+		at += (size_t)snprintf(buf + at, n - at, ", %s samples/s",
+				       vc_time_rate_words(t, t->samples, lo));
 	if (at < n)
 		at += (size_t)snprintf(buf + at, n - at, ", GPU busy %.0f %%", 100 * t->busy);
 	if (!t->modelled && t->wait >= 0.005 && at < n)
@@ -157,12 +225,11 @@ const char *vc_time_words(const struct vc_result *r, char *buf, size_t n)
 		at += (size_t)snprintf(buf + at, n - at,
 				       "; %.0f %% of the kernels' time has no counterpart",
 				       100 * (1 - t->matched));
-	if (t->roofline && at < n)
-		at += (size_t)snprintf(
-			buf + at, n - at,
-			"; scaled from another card by bandwidth and FLOP/s: rough");
 	if (t->modelled && at < n)
-		snprintf(buf + at, n - at, "; times computed by the null GPU, not measured");
+		snprintf(buf + at, n - at, "; computed by the null GPU " ROUGH);
+	else if (t->roofline && at < n)
+		snprintf(buf + at, n - at,
+			 "; scaled from another card by bandwidth and FLOP/s: rough");
 	return buf;
 }
 

@@ -145,7 +145,8 @@ static bool near(double said, double right, double share)
 
 static struct vc_tempo_ask plain(double x)
 {
-	return (struct vc_tempo_ask){ .x = { x }, .passes = 1, .bytes = 1, .fp32 = 1, .half = 1 };
+	return (struct vc_tempo_ask){ .x = { x }, .passes = 1, .bytes = 1, .fp32 = 1, .tf32 = 1,
+				       .half = 1 };
 }
 
 /* ---- one recording ---- */

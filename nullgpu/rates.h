@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rates.h - how fast a product is depends on what it is computed in. */
+#ifndef VC_RATES_H
+#define VC_RATES_H
+
+/* name in a kernel's name, name of the variable VRAMCAST_NULL_FLOPS_..., RTX 4090 (operations a
+ * second, simulator/replay/card_rates.c) */
+#define VC_NULL_RATE_TABLE(X) \
+	X(FP32, "fp32", "FLOPS", 82600000000000ull) \
+	X(TF32, "tf32", "FLOPS_TF32", 82500000000000ull) \
+	X(FP16, "fp16", "FLOPS_FP16", 165000000000000ull) \
+	X(BF16, "bf16", "FLOPS_BF16", 165000000000000ull) \
+	X(FP8, "fp8", "FLOPS_FP8", 330000000000000ull) \
+	X(FP64, "fp64", "FLOPS_FP64", 1290625000000ull)
+
+enum vc_null_rate {
+#define X(id, word, variable, fallback) VC_NULL_##id,
+	VC_NULL_RATE_TABLE(X)
+#undef X
+	VC_NULL_RATES
+};
+
+/* Names of a kernel, one for each rate: what it computes in can be read from the recording. */
+#define VC_NULL_NAMES(stem) { stem "_fp32", stem "_tf32", stem "_fp16", stem "_bf16", stem "_fp8", \
+			      stem "_fp64" }
+
+/* By cudaDataType: bytes of one element, the operations of one multiplication and addition (two,
+ * and eight of complex numbers), and the rate. `tf32`: the caller lets float products take TF32. */
+struct vc_null_number {
+	double width, operations;
+	enum vc_null_rate rate;
+};
+
+static inline struct vc_null_number vc_null_number(int type, int tf32)
+{
+	enum vc_null_rate single = tf32 ? VC_NULL_TF32 : VC_NULL_FP32;
+
+	switch (type) {
+	case 0: return (struct vc_null_number){ 4, 2, single };
+	case 1: return (struct vc_null_number){ 8, 2, VC_NULL_FP64 };
+	case 2: return (struct vc_null_number){ 2, 2, VC_NULL_FP16 };
+	case 4: return (struct vc_null_number){ 8, 8, single };
+	case 5: return (struct vc_null_number){ 16, 8, VC_NULL_FP64 };
+	case 14: return (struct vc_null_number){ 2, 2, VC_NULL_BF16 };
+	}
+	return (struct vc_null_number){ 1, 2, VC_NULL_FP8 };
+}
+
+#endif

@@ -12,6 +12,7 @@
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/replay/transform.h"
 #include "simulator/session/whatif.h"
+#include "simulator/time/time.h"
 
 /* The band of the card within which nothing is said: README, "recommended" of fit lies in it. */
 #define ROOMY 0.70
@@ -108,7 +109,8 @@ static void read_traits(struct asked *q)
 				 s->rec->trace.ev[a.block[i + 1].event].site &&
 			 is_cast(&a, a.block[i].size);
 	}
-	q->traits = (trains ? VC_TRAIT_TRAINS : 0u) | (casts > 1 ? VC_TRAIT_CASTS : 0u) |
+	q->traits = (trains ? VC_TRAIT_TRAINS : 0u) |
+		    (casts > 1 || vc_time_is_half(s) ? VC_TRAIT_CASTS : 0u) |
 		    (layers > 0 && linear * 4 < layers ? VC_TRAIT_CONVOLUTIONAL : 0u) | states(&a);
 	vc_anatomy_fini(&a);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* anything.c - see anything.h. Each change is first tried by itself: what it saves and what it
- * costs in time. Combinations are put in the order of their product of times, those that cannot
- * save enough are left out, and the rest is replayed until enough of each kind fit. */
+ * costs in time. Combinations are put in the order of their product of times and of how many
+ * changes they are, those that cannot save enough are left out, and the rest is replayed until
+ * enough of each kind fit. */
 #include "simulator/search/anything.h"
 
 #include <math.h>
@@ -17,6 +18,8 @@ enum { BATCH = 64, PARTS = 4, LAYERS = 12 };
 /* Combinations that are put in order at most. */
 #define MOST_KEPT ((size_t)1 << 20)
 #define SLACK 0.15 /* of what is reserved as it is */
+/* What one more change to make, to keep and to explain has to be worth in time. */
+#define TROUBLE 1.1f
 
 /* What is guessed where kernels do not tell: only the order of suggestions rests on it. Sharded and
  * offloaded steps wait for a bus, 16-bit products are faster, a smaller model has less to do. */
@@ -170,16 +173,18 @@ static int try_one(void *arg, size_t i, struct vc_error *err)
 	return x->rc[i] == VC_ENOMEM ? vc_nomem(err, "a replay") : VC_OK;
 }
 
+/* 1: its interval cannot be had, so it is not offered; the others are. */
 static int decide(const struct search *x, struct vc_any_found *f, struct vc_error *err)
 {
 	static const struct vc_observer_type *const nobody[] = { NULL };
+	struct vc_error why = { 0 };
 	struct made m;
 	struct vc_result r;
 	int rc = make(x, f->pick, &m, err);
 
 	if (rc < 0)
 		return rc;
-	rc = vc_session_run(m.s, &m.plan, nobody, &r, err);
+	rc = vc_session_run(m.s, &m.plan, nobody, &r, &why);
 	if (rc == VC_OK) {
 		f->sure = r.trust.high;
 		f->low = r.trust.used_low;
@@ -187,7 +192,7 @@ static int decide(const struct search *x, struct vc_any_found *f, struct vc_erro
 		vc_result_fini(&r);
 	}
 	free(m.list);
-	return rc;
+	return rc == VC_ENOMEM ? vc_nomem(err, "a replay") : rc < 0 ? 1 : VC_OK;
 }
 
 /* ---- the ways ---- */
@@ -203,7 +208,7 @@ static bool weigh(const struct search *x, size_t axis, struct vc_any_way *w)
 	bool works;
 
 	pick[axis] = (uint8_t)(w - x->q->axis[axis].at + 1);
-	w->factor = guess[w->cost];
+	w->factor = 1 + (guess[w->cost] - 1) * w->share;
 	if (make(x, pick, &m, &err) < 0)
 		return false;
 	works = replay(&m, false, &r, &err) == VC_OK;
@@ -217,6 +222,9 @@ static bool weigh(const struct search *x, size_t axis, struct vc_any_way *w)
 		w->factor = (double)with.step_ns / (double)base.step_ns;
 		w->timed = true;
 	}
+	/* the same work in smaller parts, or some of it twice: no law makes that less */
+	if (w->cost == VC_COST_LOOP || w->cost == VC_COST_RECOMPUTE)
+		w->factor = fmax(w->factor, 1);
 	if (w->setting)
 		w->timed = true;
 	free(m.list);
@@ -236,7 +244,7 @@ static void add_way(struct search *x, size_t axis, struct vc_any_way w)
 
 static struct vc_any_way way_of(const struct vc_remedy *r, const char *name)
 {
-	struct vc_any_way w = { .remedy = r, .cost = r->cost, .setting = !name };
+	struct vc_any_way w = { .remedy = r, .cost = r->cost, .setting = !name, .share = 1 };
 
 	snprintf(w.change, sizeof(w.change), "%s%s%s", name ? name : "",
 		 name && r->params ? ":" : "", r->params ? r->params : "");
@@ -307,6 +315,7 @@ static void add_layers(struct search *x, size_t axis, const struct vc_remedy *r)
 		if (front > LAYERS && k * LAYERS / front == (k - 1) * LAYERS / front)
 			continue;
 		w.remedy = NULL;
+		w.share = (double)l->at[i].layers / (double)l->costs.n;
 		snprintf(w.change, sizeof(w.change), "%s", l->at[i].change);
 		snprintf(w.text, sizeof(w.text), "compute %zu of %zu layers twice (%s)",
 			 l->at[i].layers, l->costs.n, strchr(l->at[i].change, ':') + 1);
@@ -385,7 +394,7 @@ static void add_ways(struct search *x)
 
 /* ---- combinations ---- */
 
-struct key { uint64_t code; float factor; uint8_t effect, changes; };
+struct key { uint64_t code; float factor, worth; uint8_t effect, changes; };
 
 static void decode(const struct vc_anything *q, uint64_t code, uint8_t *pick)
 {
@@ -393,6 +402,11 @@ static void decode(const struct vc_anything *q, uint64_t code, uint8_t *pick)
 		pick[i] = (uint8_t)(code % (q->axis[i].n + 1));
 		code /= q->axis[i].n + 1;
 	}
+}
+
+static float worth_of(double factor, unsigned changes)
+{
+	return (float)factor * powf(TROUBLE, (float)changes);
 }
 
 /* By what it is worth, and whether it can be enough at all. */
@@ -417,6 +431,7 @@ static bool judge(const struct vc_anything *q, const uint8_t *pick, struct key *
 	}
 	k->effect = (uint8_t)effect;
 	k->factor = (float)factor;
+	k->worth = worth_of(factor, k->changes);
 	/* each saves its share of what the others leave; what they do together, and to the cache,
 	 * may be so much less */
 	return sharded < 2 &&
@@ -425,11 +440,24 @@ static bool judge(const struct vc_anything *q, const uint8_t *pick, struct key *
 
 VC_COMPARE(by_worth, struct key,
 	   VC_THEN(VC_ORDER(x->effect, y->effect),
-		   VC_THEN(VC_ORDER(x->factor, y->factor), VC_ORDER(x->changes, y->changes))))
+		   VC_THEN(VC_ORDER(x->worth, y->worth), VC_ORDER(x->changes, y->changes))))
+VC_COMPARE(by_time, struct vc_any_found, VC_ORDER(x->factor, y->factor))
 
-/* One that contains a combination which fits already, and is no faster, adds nothing. */
-static bool is_more_of_it(const struct vc_anything *q, const uint8_t *pick, float factor)
+static unsigned changes_of(const struct vc_anything *q, const uint8_t *pick)
 {
+	unsigned n = 0;
+
+	for (size_t i = 0; i < q->axes; i++)
+		n += pick[i] != 0;
+	return n;
+}
+
+/* One that contains a combination which fits already adds nothing, unless what is added to it pays
+ * by time. */
+static bool is_more_of_it(const struct vc_anything *q, const uint8_t *pick, double factor)
+{
+	float worth = worth_of(factor, changes_of(q, pick));
+
 	for (int e = 0; e < VC_ANY_EFFECTS; e++)
 		for (size_t i = 0; i < q->n[e]; i++) {
 			const struct vc_any_found *f = &q->found[e][i];
@@ -437,7 +465,7 @@ static bool is_more_of_it(const struct vc_anything *q, const uint8_t *pick, floa
 
 			for (size_t a = 0; contains && a < q->axes; a++)
 				contains = !f->pick[a] || f->pick[a] == pick[a];
-			if (contains && factor >= (float)f->factor * 0.98f)
+			if (contains && worth >= worth_of(f->factor, changes_of(q, f->pick)))
 				return true;
 		}
 	return false;
@@ -448,11 +476,13 @@ static int accept(struct search *x, struct vc_any_found *f, struct vc_error *err
 	struct vc_anything *q = x->q;
 
 	if (f->sure != VC_FITS || q->n[f->effect] == VC_ANY_FOUND ||
-	    is_more_of_it(q, f->pick, (float)f->factor))
+	    is_more_of_it(q, f->pick, f->factor))
 		return VC_OK;
-	VC_TRY(decide(x, f, err));
-	q->found[f->effect][q->n[f->effect]++] = *f;
-	return VC_OK;
+	int r = decide(x, f, err);
+	if (r == VC_OK)
+		q->found[f->effect][q->n[f->effect]++] = *f;
+	q->refused += r > 0;
+	return r < 0 ? r : VC_OK;
 }
 
 /* The next ones in order that are worth a replay; returns how many. */
@@ -467,7 +497,7 @@ static size_t next_batch(struct search *x, const struct key *k, size_t n, size_t
 		if (x->q->n[f.effect] == VC_ANY_FOUND)
 			continue;
 		decode(x->q, k[*at].code, f.pick);
-		if (is_more_of_it(x->q, f.pick, k[*at].factor))
+		if (is_more_of_it(x->q, f.pick, f.factor))
 			continue;
 		for (size_t a = 0; a < x->q->axes; a++)
 			f.timed &= !way(x->q, f.pick, a) || way(x->q, f.pick, a)->timed;
@@ -569,12 +599,15 @@ int vc_anything_search(struct vc_anything *q, const struct vc_session *s,
 		return r;
 	if (vc_batch_open(&q->batch, s, &ignored) < 0)
 		q->batch.open = false;
-	if (q->batch.open && q->batch.owned)
-		VC_TRY(vc_time_open(&q->batch.own, err));
+	if (q->batch.open && q->batch.owned && vc_time_open(&q->batch.own, &ignored) == VC_ENOMEM)
+		return vc_nomem(err, "the time of a step");
 	if (vc_recompute_search(&q->layers, s, plan, NULL, &ignored) < 0)
 		vc_recompute_fini(&q->layers);
 	add_ways(&x);
-	return combine(&x, most, err);
+	r = combine(&x, most, err);
+	for (int e = 0; e < VC_ANY_EFFECTS; e++)
+		qsort(q->found[e], q->n[e], sizeof(*q->found[e]), by_time);
+	return r;
 }
 
 void vc_anything_fini(struct vc_anything *q)

@@ -24,6 +24,7 @@ struct vc_any_way {
 	unsigned parts;             /* of the batch; 0: as it is */
 	enum vc_cost cost;
 	double factor; bool timed;  /* time of a step against that without it; else a guess */
+	double share;               /* of the model that is changed */
 	uint64_t saved;             /* bytes reserved less, by itself */
 };
 struct vc_any_axis { struct vc_any_way at[VC_ANY_WAYS]; size_t n; };

@@ -20,7 +20,10 @@ static const char *const title[] = {
 
 static const char *time_text(const struct vc_any_found *f, char *buf, size_t n)
 {
-	snprintf(buf, n, "%s%+.1f %% time%s", f->timed ? "" : "about ", 100 * (f->factor - 1),
+	double percent = 100 * (f->factor - 1);
+
+	snprintf(buf, n, "%s%+.*f %% time%s", f->timed ? "" : "about ", fabs(percent) < 10,
+		 percent,
 		 f->timed ? "" : " (guessed)");
 	return buf;
 }

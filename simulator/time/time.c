@@ -175,6 +175,22 @@ const struct vc_profile *vc_time_profile(const struct vc_session *s)
 	return s->time && time_of(s)->n ? &time_of(s)->profile[0] : NULL;
 }
 
+bool vc_time_is_half(const struct vc_session *s)
+{
+	const struct vc_profile *p = vc_time_profile(s);
+	double half = 0, other = 0;
+
+	for (size_t i = 0; p && i < p->beats; i++) {
+		if (vc_kernel_work(p->beat[i].name) == VC_WORK_OTHER)
+			continue;
+		if (vc_kernel_bound(p->beat[i].name) == VC_BOUND_HALF)
+			half += p->beat[i].ns;
+		else
+			other += p->beat[i].ns;
+	}
+	return half > other;
+}
+
 /* ---- an answer ---- */
 
 /* The value of a parameter in this session: predicted ones stand in its meta. train_batch is the

@@ -108,6 +108,11 @@ static struct vc_pace_law law_of(const struct work *w, size_t i, size_t axis)
 			insert(s, &n, t->x[k][axis], t->at[k]->beat[j].ns);
 	}
 	struct vc_pace_law l = vc_pace_fit(s, n, w->floor);
+	/* One recording does not show it, but an optimizer moves the parameters, not the batch. */
+	if (n == 1 && w->phases && w->phase[i] == VC_KERNEL_OPTIMIZER) {
+		l.a = l.ns;
+		l.b = 0;
+	}
 	/* A product that hardly grows yet reads its weights all that time: at some size its work
 	 * takes longer than that, and from there on it grows in proportion. */
 	if (n > 1 && (l.b + 2 * l.c * l.x) * l.x < HARDLY * l.ns &&

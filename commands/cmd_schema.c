@@ -82,6 +82,8 @@ static bool next_field(struct walk *w, struct field *f)
 			w->at[++w->depth] = more->fields;
 		return next_field(w, f);
 	}
+	if (*p == '|')
+		return false; /* another document */
 	if (!*p && w->depth) {
 		w->depth--;
 		return next_field(w, f);
@@ -131,12 +133,34 @@ static void put_fields(struct vc_output *out, const char *fields, const char *in
 	}
 }
 
+/* The document that a row names behind "|", after `last` of them; NULL: no more. */
+static const struct shape *other_document(const char *fields, const struct shape *last)
+{
+	const char *p = strchr(fields, '|');
+	bool found = !last;
+
+	for (; p; p = strchr(p + 1, '|')) {
+		size_t n = strcspn(p + 1, " ");
+		const struct shape *d = documents;
+
+		while (d < documents + DOCUMENTS &&
+		       (strlen(d->name) != n || strncmp(d->name, p + 1, n) != 0))
+			d++;
+		if (found)
+			return d;
+		found = d == last;
+	}
+	return NULL;
+}
+
 /* Marks the objects that a row names, and those that they name. */
 static void mark(const char *fields, bool wanted[OBJECTS])
 {
 	struct walk w = { { fields }, 0 };
 	struct field f;
 
+	for (const struct shape *d = NULL; (d = other_document(fields, d));)
+		mark(d->fields, wanted);
 	while (next_field(&w, &f)) {
 		const char *type = f.type + strspn(f.type, "[{");
 		const struct shape *o = object_of(type, strcspn(type, "]}? "));
@@ -155,8 +179,16 @@ static void put_document(struct vc_output *out, const struct shape *d)
 	mark(d->fields, wanted);
 	vc_output_printf(out, "{\n  \"$schema\": \"%s\",\n  \"title\": \"vramcast.%s/1\",\n  ",
 			 DIALECT, d->name);
+	const struct shape *other = other_document(d->fields, NULL);
+	if (other)
+		vc_output_text(out, "\"anyOf\": [{\n  ");
 	put_fields(out, d->fields, "  ");
-	vc_output_text(out, ",\n  \"$defs\": {");
+	for (; other; other = other_document(d->fields, other)) {
+		vc_output_text(out, "\n  }, {\n  ");
+		put_fields(out, other->fields, "  ");
+	}
+	vc_output_printf(out, "%s,\n  \"$defs\": {",
+			 strchr(d->fields, '|') ? "\n  }]" : "");
 	for (size_t i = 0; i < OBJECTS; i++) {
 		if (!wanted[i])
 			continue;

@@ -27,13 +27,25 @@ def frame(rows: Any) -> Any:
 
 
 def html_table(rows: List[Row]) -> str:
-    """Rows as HTML, for a notebook."""
+    """Rows as HTML, for a notebook; sizes in GiB and MiB."""
     if not rows:
         return "<p>nothing</p>"
     head = "".join(f"<th>{html.escape(str(k))}</th>" for k in rows[0])
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row.values()) +
-                   "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(gib(v) if k in _SIZES else str(v))}</td>"
+                                    for k, v in row.items()) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+_SIZES = {"bytes", "capacity", "high", "left", "live_a", "live_b", "low", "peak_allocated",
+          "peak_reserved", "peak_used", "peak_used_high", "used", "used_high", "used_low"}
+
+
+class _Short:
+    """An answer shows itself in a line, the first of what print() would show."""
+
+    def __repr__(self) -> str:
+        first, *more = str(self).splitlines() or [""]
+        return f"<{type(self).__name__}: {first}{' ...' if more else ''}>"
 
 
 def _interval(pair: Any) -> Optional[Interval]:
@@ -69,8 +81,8 @@ class OutOfMemory:
     holders: List[Row]
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(_Short):
     """One simulated run: one card, one version of PyTorch, one allocator, one setting.
 
     >>> [run.gpu for run in vramcast.sim("run.vct", gpu=["t4", "rtx4090"]).runs]
@@ -141,8 +153,8 @@ class Run:
                 f"the peak")
 
 
-@dataclass(frozen=True)
-class Sim:
+@dataclass(frozen=True, repr=False)
+class Sim(_Short):
     """The answer of sim(): a Run for each combination of what was asked; the properties are those
     of the first. In a notebook it is a table, with the picture where sim() was asked for one.
 
@@ -245,8 +257,8 @@ class Sim:
         return (self.picture or "") + html_table([r.row() for r in self.runs])
 
 
-@dataclass(frozen=True)
-class Fit:
+@dataclass(frozen=True, repr=False)
+class Fit(_Short):
     """The answer of fit(): the largest value that fits. `certain` fits in any case, `possible` perhaps; `why` says
     why it is no larger.
 
@@ -275,6 +287,29 @@ class Fit:
                    document["possible"], document["recommended"], document["why"],
                    document.get("level"), document)
 
+    @property
+    def gpu(self) -> Optional[str]:
+        """The card, None for a capacity.
+
+        >>> vramcast.fit(["8.vct@batch=8", "16.vct@batch=16"], gpu="t4").gpu
+        't4'
+        """
+        return self.json.get("gpu")
+
+    @property
+    def cards(self) -> "List[Fit]":
+        """An answer for each card that was asked about; the first is this one.
+
+        >>> answer = vramcast.fit(["8.vct@batch=8", "16.vct@batch=16"], gpu=["t4", "l4"])
+        >>> [one.gpu for one in answer.cards]
+        ['t4', 'l4']
+        """
+        return [Fit.read({"find": self.find, **card}) for card in self.json.get("cards") or [self.json]]
+
+    def __str__(self) -> str:
+        where = self.gpu or gib(self.json["capacity"])
+        return f"largest {self.find} that fits {where}: {self.largest}, recommended {self.recommended}"
+
     def rows(self) -> List[Row]:
         """What was tried: a dictionary for each value.
 
@@ -294,12 +329,65 @@ class Fit:
         return frame(self.rows())
 
     def _repr_html_(self) -> str:
-        return (f"<p>largest {html.escape(self.find)} that fits: <b>{self.largest}</b>, "
-                f"recommended {self.recommended}</p>" + html_table(self.rows()))
+        return "".join(f"<p>{html.escape(str(one))}</p>" + html_table(one.rows()) for one in self.cards)
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Changes(_Short):
+    """The answer of fit() with find="checkpoint", "anything" or "plan": what makes the run fit, the best first. What a
+    suggestion holds is in docs/reference/json.md.
+
+    >>> answer = vramcast.fit("small.vct", find="anything", capacity="20GiB", most=60)
+    >>> answer.find, len(answer.rows()) > 0
+    ('anything', True)
+    """
+    find: str
+    json: Document = field(repr=False)
+
+    @classmethod
+    def read(cls, document: Document) -> "Changes":
+        """From a document of `vramcast fit --find anything --json`, or one of the others.
+
+        >>> answer = vramcast.fit("big.vct", find="checkpoint", gpu="t4")
+        >>> vramcast.Changes.read(answer.json) == answer
+        True
+        """
+        return cls(document["schema"].split("/")[0].split("-")[-1], document)
+
+    def rows(self) -> List[Row]:
+        """A dictionary for each suggestion, with the card that it is for.
+
+        >>> rows = vramcast.fit("big.vct", find="checkpoint", gpu=["t4", "l4"]).rows()
+        >>> sorted({row["card"] for row in rows})
+        ['NVIDIA L4', 'Tesla T4']
+        """
+        rows: List[Row] = list(self.json.get("plans") or [])
+        for card in self.json.get("cards") or []:
+            for kind in ("front", "nothing", "rounding", "precision", "training", "cards"):
+                for one in card.get(kind) or []:
+                    changes = one.get("changes") or [one]
+                    rows.append({"card": card["card"], **one, "results": kind,
+                                 "changes": " + ".join(c["change"] for c in changes)})
+        return rows
+
+    def to_frame(self) -> Any:
+        """The same as a DataFrame of pandas or polars.
+
+        >>> answer = vramcast.fit("big.vct", find="checkpoint", gpu="t4")
+        >>> len(answer.to_frame()) == len(answer.rows())    # needs pandas
+        True
+        """
+        return frame(self.rows())
+
+    def __str__(self) -> str:
+        return f"{len(self.rows())} suggestions of fit --find {self.find}"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.rows())
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(_Short):
     """The answer of explain(): what an out-of-memory message says.
 
     >>> answer = vramcast.explain(MESSAGE)
@@ -343,8 +431,8 @@ class Explanation:
                 html_table([{"try": a} for a in self.advice]))
 
 
-@dataclass(frozen=True)
-class Diff:
+@dataclass(frozen=True, repr=False)
+class Diff(_Short):
     """The answer of diff(): what B does differently from A.
 
     >>> vramcast.diff("8.vct", "16.vct").same_requests
@@ -418,8 +506,8 @@ class Diff:
         return f"<p>{html.escape(str(self))}</p>" + html_table(self.rows())
 
 
-@dataclass(frozen=True)
-class Dryrun:
+@dataclass(frozen=True, repr=False)
+class Dryrun(_Short):
     """The answer of dryrun(): the verdict of a run on a card that is not there.
 
     >>> answer = vramcast.dryrun("python train.py --batch 12", gpu="t4")

@@ -11,10 +11,10 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Literal, Mapping, Optional, Sequence, Union, overload
 
 from . import program
-from .answers import Diff, Dryrun, Explanation, Fit, Sim
+from .answers import Changes, Diff, Dryrun, Explanation, Fit, Sim
 from .errors import UsageError, VramcastError
 from .program import Names, Paths, Values
 
@@ -42,16 +42,28 @@ def sim(path: Paths, gpu: Names = None, set: Values = None,  # noqa: A002 - the 
             return Sim.read(document, svg.read())
 
 
+@overload
+def fit(path: Paths, gpu: Names = None, *, find: Literal["anything", "checkpoint", "plan"],  # type: ignore[overload-overlap]
+        set: Values = None, transform: Names = None, **options: object) -> Changes: ...  # noqa: A002
+
+
+@overload
 def fit(path: Paths, gpu: Names = None, find: str = "batch", set: Values = None,  # noqa: A002
-        transform: Names = None, **options: object) -> Fit:
-    """The largest value of a parameter that fits a card, from two or more recordings.
+        transform: Names = None, **options: object) -> Fit: ...
+
+
+def fit(path: Paths, gpu: Names = None, find: str = "batch", set: Values = None,  # noqa: A002
+        transform: Names = None, **options: object) -> Union[Fit, Changes]:
+    """The largest value of a parameter that fits a card, from two or more recordings; with find="checkpoint", "anything"
+    or "plan" what makes the run fit.
 
     >>> answer = vramcast.fit(["8.vct@batch=8", "16.vct@batch=16"], gpu="t4")
     >>> answer.certain <= answer.largest <= answer.possible
     True
     """
     words = program.options({"gpu": gpu, "transform": transform, "find": find, **options}, set) + program.paths(path)
-    return Fit.read(program.ask(["fit", *words]))
+    document = program.ask(["fit", *words])
+    return Fit.read(document) if "find" in document else Changes.read(document)
 
 
 def explain(text: Union[str, BaseException]) -> Explanation:

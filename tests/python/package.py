@@ -191,4 +191,23 @@ def test_readme():
     assert done.stdout.splitlines() == said, done.stdout
 
 
+
+def test_every_fit_has_an_answer():
+    """fit: each kind of document becomes an answer, and no card is dropped"""
+    cards = vramcast.fit(PAIR, gpu=["t4", "l4"])
+    assert [c.gpu for c in cards.cards] == ["t4", "l4"] and cards.cards[0] == vramcast.Fit.read({"find": "batch", **cards.json["cards"][0]})
+    assert cards.cards[0].largest < cards.cards[1].largest
+    for find in ("checkpoint", "anything"):
+        found = vramcast.fit("tests/recordings/gpt.vct", find=find, gpu=["t4", "l4"], capacity="7GiB", most=60)
+        assert {row["card"] for row in found.rows()} == {"Tesla T4", "NVIDIA L4"}, found.rows()
+
+
+def test_what_a_notebook_shows():
+    """__version__, a line for each answer, and sizes that are read"""
+    assert vramcast.__version__[0].isdigit()
+    answer = vramcast.sim("traces/lm-train-ctx128.vct", gpu="t4")
+    assert len(repr(answer)) < 100 and answer.runs[0].verdict in repr(answer)
+    assert "GiB</td>" in answer._repr_html_() and str(answer.runs[0].capacity) not in answer._repr_html_()
+
+
 tap.run(globals())

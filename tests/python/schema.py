@@ -7,12 +7,18 @@ import re
 import subprocess
 import sys
 
+try:
+    import jsonschema  # checks the schemas themselves, where it is installed
+except ImportError:
+    jsonschema = None
+
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap  # noqa: E402
 
 PROGRAM, TMP = os.environ["VRAMCAST"], os.environ["TMP"]
 PAIR = ["tests/recordings/eval-4-8.vct@batch=4", "tests/recordings/eval-8-16.vct@batch=8"]
 LM = "traces/lm-train-ctx128.vct"
+LAYERS, GPT = "traces/lm-medium-ctx1024.vct", "tests/recordings/gpt.vct"
 PRICES = os.path.join(TMP, "prices")
 MESSAGE, LENGTHS = os.path.join(TMP, "message"), os.path.join(TMP, "lengths")
 BERT = [f"tests/ladders/recordings/bert-cls_seq0{n}_torch2.9.1.vct@seq={n},batch=8" for n in (100, 256)]
@@ -26,7 +32,12 @@ QUESTIONS = {
             ["tests/fuzz/corpus/profile.json", "--no-advice"]],
     "sweep": [["traces/attention.vct", "--vary", "capacity=1G,4G", "--vary", "torch=2.9,2.15"]],
     "diff": [PAIR, ["traces/lm-medium-ctx1024.vct", LM], [PAIR[0], PAIR[0]]],
-    "fit": [[*PAIR, "-g", "t4"], [*PAIR, "-g", "t4", "-g", "rtx4090", "--among", "8,16,32"]],
+    "fit": [[*PAIR, "-g", "t4"], [*PAIR, "-g", "t4", "-g", "rtx4090", "--among", "8,16,32"],
+            [*PAIR, "--capacity", "230MiB"], [*PAIR, "--capacity", "2GiB"],
+            ["--find", "checkpoint", GPT, "-g", "t4", "--capacity", "7GiB"],
+            ["--find", "checkpoint", LAYERS, "--capacity", "20GiB"],
+            ["--find", "anything", GPT, "-g", "t4", "--capacity", "7GiB", "--most", "60"],
+            ["--find", "anything", GPT, "-g", "t4", "-g", "rtx4090"]],
     "epoch": [[*BERT, "--lengths", LENGTHS, "--capacity", "3GiB"], [*BERT, "--lengths", LENGTHS, "-g", "t4", "-g", "l4"]],
     "explain": [[MESSAGE]],
     "tune": [["traces/decomfl.vct", "-g", "t4"], [LM, "-g", "a100-40g-sxm"]],
@@ -72,16 +83,28 @@ def differences(value, schema, root, where=""):
                 yield f"{where}.{name} is not in the schema"
 
 
+def once(pairs):
+    """An object, no name of which stands in it twice."""
+    names = [name for name, _ in pairs]
+    assert len(set(names)) == len(names), [n for n in names if names.count(n) > 1]
+    return dict(pairs)
+
+
 def schema(name):
-    return json.loads(subprocess.run([PROGRAM, "schema", name], check=True, text=True,
-                                     capture_output=True).stdout)
+    text = subprocess.run([PROGRAM, "schema", name], check=True, text=True, capture_output=True).stdout
+    wanted = json.loads(text, object_pairs_hook=once)
+    for one in [*wanted.get("anyOf", [wanted]), *wanted["$defs"].values()]:
+        assert len(set(one["required"])) == len(one["required"]), f"{name}: required twice"
+    if jsonschema:
+        jsonschema.Draft202012Validator.check_schema(wanted)
+    return wanted
 
 
 def documents(command, words):
     done = subprocess.run([PROGRAM, command, "-q", "--json", *words], text=True, capture_output=True)
     assert done.returncode in (0, 3, 4, 5, 6), done.stderr
     lines = done.stdout.splitlines() if command == "sweep" else [done.stdout]
-    return [json.loads(line) for line in lines]
+    return [json.loads(line, object_pairs_hook=once) for line in lines]
 
 
 def check(command):
@@ -90,6 +113,8 @@ def check(command):
         for document in documents(command, words):
             wrong = list(differences(document, wanted, wanted))
             assert not wrong, f"{command} {' '.join(words)}: " + "; ".join(wrong[:5])
+            if jsonschema:
+                jsonschema.validate(document, wanted)
 
 
 def test_all_have_one():

@@ -78,6 +78,8 @@ static size_t deal(const struct vc_fit_config *c, bool program, struct vc_fittin
 
 /* ---- saying it ---- */
 
+enum { OOM = 3, UNDECIDED = 6 }; /* docs/reference/exit-codes.md */
+
 static int say(struct vc_fitting *f, size_t n, const struct vc_fit_card *card,
 	       const struct vc_fit_proof *proof, struct vc_error *err)
 {
@@ -87,6 +89,16 @@ static int say(struct vc_fitting *f, size_t n, const struct vc_fit_card *card,
 		return err->status;
 	vc_fit_say(e, &f->find, card, proof, n, f->cfg->json);
 	return vc_emit_done(e, err);
+}
+
+/* A trial run proves more than what the recordings make certain. */
+static int code_of(const struct vc_fit_card *c, const struct vc_fit_proof *p)
+{
+	if (p->n && !p->proved)
+		return UNDECIDED;
+	if (c->surely || (p->n && p->largest) || (c->plan.assume && c->headline))
+		return VC_OK;
+	return c->perhaps && !c->plan.assume ? UNDECIDED : OOM;
 }
 
 /* The answers of all classes, in the order in which the cards were named. */
@@ -114,10 +126,10 @@ static int say_all(struct vc_fitting *f, size_t classes, struct vc_error *err)
 			}
 	if (r == VC_OK)
 		r = say(f, at, card, proof, err);
-	if (r == VC_OK && proof[0].n && !proof[0].proved)
-		r = 6;
-	else if (r == VC_OK && !card[0].headline)
-		r = card[0].perhaps && !card[0].plan.assume ? 6 : 3;
+	for (size_t i = 0, n_said = r == VC_OK ? at : 0; i < n_said; i++) {
+		int code = code_of(&card[i], &proof[i]);
+		r = r == OOM || code == OOM ? OOM : r > code ? r : code;
+	}
 	VC_FREE(card, proof);
 	return r;
 }

@@ -362,6 +362,10 @@ static void explain(struct vc_fit_hunt *t)
 	if (!c->largest)
 		snprintf(c->why, sizeof(c->why), "not even %s=%" PRIu64 " fits", t->f->key,
 			 value_of(t->f, 1));
+	else if (!c->recommended && l->high > l->used)
+		snprintf(c->why, sizeof(c->why), "the best estimate of %" PRIu64 " is %.1f %% of "
+			 "the card, but it may be up to %.1f %%", c->largest,
+			 100 * (double)l->used / (double)c->plan.capacity, 100 * l->share);
 	else if (!c->recommended)
 		snprintf(c->why, sizeof(c->why), "%" PRIu64 " fits, but with %.1f %% of the card "
 			 "used nothing is left for surprises", c->largest, 100 * l->share);
@@ -373,10 +377,12 @@ static void explain(struct vc_fit_hunt *t)
 	else
 		snprintf(c->why, sizeof(c->why),
 			 "%" PRIu64 " uses %s%.1f %% of the card; %" PRIu64 " %s too but uses "
-			 "%s%.1f %%, which leaves no room for fragmentation or other processes",
+			 "%s%.1f %%, which %s",
 			 c->recommended, open, 100 * r->share, c->largest,
 			 c->largest > c->surely ? "may fit" : "fits",
-			 l->high > l->used ? "up to " : "", 100 * l->share);
+			 l->high > l->used ? "up to " : "", 100 * l->share, l->share > 1 ?
+			 "is more than there is" :
+			 "leaves no room for fragmentation or other processes");
 	n = strlen(c->why);
 	if (c->holes)
 		snprintf(c->why + n, sizeof(c->why) - n,

@@ -71,4 +71,9 @@ expect "a power of two that fits behind smaller ones that do not is found" 0 '"l
 for n in 100 192 384; do printf 'vramcast-golden 1\ntotal 8589934592\nevents auto\nm 1 %d 0\nm 2 %d 0\nf 2\nf 1\n' $((65600 * n)) $((20361 * n)) > "$TMP/hole$n.ops"; done
 run fit "$TMP/hole100.ops@seq=100" "$TMP/hole192.ops@seq=192" "$TMP/hole384.ops@seq=384" --find seq --torch 2.9.1 --capacity 53MiB --context 0 --target 1..100%
 expect "a power of two that does not fit below what does is named" 0 'does not 512 \(not monotone'
+one=tests/recordings/eval-4-8.vct@batch=4
+run fit $one --capacity 186MiB --context 0; expect "where nothing is certain to fit, it is undecided" 6 'certain up to +0, possible up to 5'
+check "and no more of a card is said to be used than there is" sh -c '! printf "%s" "$1" | grep -E "with 1[0-9]{2}\.[0-9] % of the card used"' sh "$out"
+run fit $one --capacity 186MiB --context 0 --assume best; expect "--assume decides" 0
+run fit $one -g h200 -g t4 --context 14.4GiB --most 64; expect "of several cards the worst counts" 6 'NVIDIA H200'
 finish

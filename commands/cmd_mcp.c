@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_mcp.c - vramcast mcp: the questions as tools of an assistant, by the Model Context Protocol
  * over standard input and output: JSON-RPC 2.0, one message a line. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
-#include "commands/mcp_tools.h"
+#include "commands/mcp_jobs.h"
 #include "common/json.h"
+#include "common/vec.h"
 
 /* Codes of JSON-RPC 2.0, section 5.1. */
 enum { PARSE_ERROR = -32700, NO_REQUEST = -32600, NO_METHOD = -32601, WRONG_PARAMS = -32602,
        INTERNAL = -32603 };
 
 /* Revisions of the protocol, the newest first. What differs between them does not concern a server
- * that has tools only, answers at once and sends nothing by itself. */
+ * that has tools only and sends nothing by itself but how far a call is. */
 static const char *const revisions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
 
 #define INSTRUCTIONS \
@@ -51,9 +58,6 @@ static int result(struct vc_output *out, const char *method, const struct vc_mcp
 		vc_output_text(out, "{\"tools\":");
 		vc_mcp_tools(out, con);
 		vc_output_text(out, "}");
-	} else if (!strcmp(method, "tools/call")) {
-		r = vc_mcp_call(out, m, con, &con->err);
-		*code = r == VC_EUSAGE ? WRONG_PARAMS : INTERNAL;
 	} else {
 		r = vc_fail(&con->err, VC_ENOSUP, "there is no method '%s'", method);
 	}
@@ -67,6 +71,19 @@ static void put_id(struct vc_output *out, const struct vc_mcp_value *id)
 		vc_json_quote(out, id->text, strlen(id->text));
 	else
 		vc_output_text(out, id && id->token == VC_J_NUMBER ? id->text : "null");
+}
+
+static char *id_text(const struct vc_mcp_value *id, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_memory(err);
+	char *text = NULL;
+
+	if (out) {
+		put_id(out, id);
+		text = vc_output_take(out, NULL);
+	}
+	vc_output_close(out);
+	return text;
 }
 
 static void put_error(struct vc_output *out, int code, const char *message)
@@ -106,6 +123,35 @@ static int reply(struct vc_output *out, const struct vc_mcp_message *m, struct v
 	return VC_OK;
 }
 
+/* A call is answered when its process is over. */
+static int call(struct vc_mcp_jobs *jobs, const struct vc_mcp_message *m, struct vc_console *con,
+		int *code)
+{
+	const struct vc_mcp_value *token = vc_mcp_find(m, "params._meta.progressToken");
+	char *id = id_text(vc_mcp_find(m, "id"), &con->err);
+	char *progress = token ? id_text(token, &con->err) : NULL;
+	struct vc_mcp_call c = { 0 };
+	int r = id && (!token || progress) ? vc_mcp_call_read(&c, m, con, &con->err) :
+					     vc_nomem(&con->err, "a call");
+
+	if (r == VC_OK)
+		r = vc_mcp_jobs_add(jobs, &c, id, progress, &con->err);
+	*code = r == VC_EUSAGE ? WRONG_PARAMS : INTERNAL;
+	vc_mcp_call_fini(&c);
+	VC_FREE(id, progress);
+	return r;
+}
+
+static void cancel(struct vc_mcp_jobs *jobs, const struct vc_mcp_message *m)
+{
+	struct vc_error ignored = { 0 };
+	char *id = id_text(vc_mcp_find(m, "params.requestId"), &ignored);
+
+	if (id)
+		vc_mcp_jobs_cancel(jobs, id);
+	free(id);
+}
+
 /* A message without an id is a notification, and a response is to nothing that we asked: neither is
  * answered. */
 static bool wants_reply(const struct vc_mcp_message *m)
@@ -115,48 +161,138 @@ static bool wants_reply(const struct vc_mcp_message *m)
 	return !vc_mcp_find(m, "result") && !vc_mcp_find(m, "error");
 }
 
-static int serve_line(const char *line, size_t n, struct vc_console *con)
+static bool is(const struct vc_mcp_message *m, const char *method)
 {
-	struct vc_output *out = vc_output_memory(&con->err);
-	struct vc_mcp_message m = { 0 };
-	char *text;
-	int r;
+	const struct vc_mcp_value *v = vc_mcp_find(m, "method");
 
-	if (!out)
-		return con->err.status;
+	return v && !strcmp(v->text, method);
+}
+
+static void refuse(struct vc_output *out, const struct vc_mcp_value *id, int code,
+		   const char *message)
+{
+	vc_output_text(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+	put_id(out, id);
+	vc_output_text(out, ",");
+	put_error(out, code, message);
+	vc_output_text(out, "}\n");
+}
+
+static void serve_line(const char *line, size_t n, struct vc_mcp_jobs *jobs, struct vc_output *out,
+		       struct vc_console *con)
+{
+	struct vc_mcp_message m = { 0 };
+	int code;
+
 	con->err = (struct vc_error){ 0 };
 	if (vc_mcp_read(&m, line, n, &con->err) < 0) {
-		vc_output_text(out, "{\"jsonrpc\":\"2.0\",\"id\":null,");
-		put_error(out, PARSE_ERROR, con->err.message);
-		vc_output_text(out, "}\n");
+		refuse(out, NULL, PARSE_ERROR, con->err.message);
+	} else if (is(&m, "notifications/cancelled")) {
+		cancel(jobs, &m);
 	} else if (wants_reply(&m)) {
-		reply(out, &m, con);
+		if (!is(&m, "tools/call"))
+			reply(out, &m, con);
+		else if (call(jobs, &m, con, &code) < 0)
+			refuse(out, vc_mcp_find(&m, "id"), code, con->err.message);
 	}
-	text = vc_output_take(out, &n);
-	r = text ? VC_OK : vc_nomem(&con->err, "an answer");
-	if (text && (fwrite(text, 1, n, stdout) != n || fflush(stdout)))
+	vc_mcp_fini(&m);
+}
+
+struct lines { char *at; size_t n, cap; bool ended; };
+
+/* What there is to read, and each whole line of it. */
+static int read_lines(struct lines *l, struct vc_mcp_jobs *jobs, struct vc_output *out,
+		      struct vc_console *con)
+{
+	size_t from = 0;
+	ssize_t got;
+
+	if (!vc_vec_room(l->at, l->cap, l->n + 65536))
+		return vc_nomem(&con->err, "a message");
+	got = read(STDIN_FILENO, l->at + l->n, 65536);
+	if (got < 0)
+		return errno == EINTR || errno == EAGAIN ? VC_OK :
+			vc_fail(&con->err, VC_EIO, "cannot read standard input");
+	l->ended = !got;
+	l->n += (size_t)got;
+	for (size_t i = l->n - (size_t)got; i < l->n; i++) {
+		if (l->at[i] != '\n')
+			continue;
+		if (strspn(l->at + from, " \t\r") < i - from)
+			serve_line(l->at + from, i - from, jobs, out, con);
+		from = i + 1;
+	}
+	if (l->ended && l->n > from)
+		serve_line(l->at + from, l->n - from, jobs, out, con);
+	memmove(l->at, l->at + from, l->n - from);
+	l->n -= from;
+	return VC_OK;
+}
+
+/* One round: what came, what is over, and what is said to that. */
+static int round_of(struct lines *l, struct vc_mcp_jobs *jobs, bool readable,
+		    struct vc_console *con)
+{
+	struct vc_output *out = vc_output_memory(&con->err);
+	size_t n;
+	int r = out ? VC_OK : con->err.status;
+
+	if (r == VC_OK && readable)
+		r = read_lines(l, jobs, out, con);
+	if (r == VC_OK)
+		r = vc_mcp_jobs_look(jobs, out, &con->err);
+	char *text = out ? vc_output_take(out, &n) : NULL;
+	if (r == VC_OK && !text)
+		r = vc_nomem(&con->err, "an answer");
+	if (r == VC_OK && n && (fwrite(text, 1, n, stdout) != n || fflush(stdout)))
 		r = vc_fail(&con->err, VC_EIO, "cannot write to standard output");
 	free(text);
 	vc_output_close(out);
-	vc_mcp_fini(&m);
 	return r;
+}
+
+/* Signals become something to read: that a call is over, and that we are to end. */
+static int signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -1 :
+		signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
 static int mcp_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	char *line = NULL;
-	size_t cap = 0;
-	ssize_t n;
-	int r = VC_OK;
+	struct vc_mcp_jobs jobs = { 0 };
+	struct lines l = { 0 };
+	bool told_to_end = false;
+	int r = VC_OK, fd;
 
 	(void)config;
 	if (argc)
 		return vc_fail(&con->err, VC_EUSAGE, "mcp takes nothing ('%s'): an assistant "
 			       "starts it and writes to its standard input", argv[0]);
-	while (r == VC_OK && (n = getline(&line, &cap, stdin)) >= 0)
-		if (strspn(line, " \t\r\n") < (size_t)n)
-			r = serve_line(line, (size_t)n, con);
-	free(line);
+	fd = signals();
+	if (fd < 0)
+		return vc_fail(&con->err, VC_EIO, "cannot wait for signals: %s", strerror(errno));
+	while (r == VC_OK && !told_to_end && (!l.ended || jobs.n)) {
+		struct pollfd p[] = { { .fd = fd, .events = POLLIN },
+				      { .fd = l.ended ? -1 : STDIN_FILENO, .events = POLLIN } };
+		struct signalfd_siginfo what;
+
+		poll(p, 2, vc_mcp_jobs_wait(&jobs));
+		while (read(fd, &what, sizeof(what)) == sizeof(what))
+			told_to_end |= what.ssi_signo != SIGCHLD;
+		if (!told_to_end)
+			r = round_of(&l, &jobs, p[1].revents != 0, con);
+	}
+	vc_mcp_jobs_fini(&jobs);
+	close(fd);
+	free(l.at);
 	return r;
 }
 

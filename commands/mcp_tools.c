@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mcp_tools.c - see mcp_tools.h.
  *
- * A tool is a command of ours in a process of its own: its standard output is the answer, and
- * nothing that goes wrong in it can end the conversation. */
+ * A tool is a command of ours, which mcp_jobs.c runs in a process of its own. */
 #include "commands/mcp_tools.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/json.h"
 #include "common/vec.h"
@@ -46,7 +42,7 @@ static const struct tool tools[] = {
 	  "gpu capacity ranks world steps output param no-record",
 	  { { "command", "the program and its arguments", PROGRAM } }, true },
 };
-enum { TOOLS = sizeof(tools) / sizeof(*tools), LONGEST = 12000 };
+enum { TOOLS = sizeof(tools) / sizeof(*tools) };
 
 /* ---- messages ---- */
 
@@ -193,6 +189,8 @@ static void input_schema(struct vc_output *out, const struct tool *t, const stru
 		for (const struct vc_option *o = c->options[k]; o->name; o++)
 			if (is_offered(t, o->name))
 				option_property(out, o, false);
+	property(out, false, VC_MCP_TIMEOUT, "\"type\":\"number\",\"exclusiveMinimum\":0",
+		 "seconds after which the call is ended [600]");
 	vc_output_text(out, "},\"required\":[");
 	for (int i = 0; i < 2 && t->operands[i].name; i++)
 		vc_output_printf(out, "%s\"%s\"", i ? "," : "", t->operands[i].name);
@@ -302,7 +300,7 @@ static int all_options(struct line *l, const struct vc_mcp_message *m, const str
 		const char *name = m->at[i].path + n;
 		const struct vc_option *o;
 		if (strncmp(m->at[i].path, ARGUMENTS ".", n) || strpbrk(name, ".[") ||
-		    operand_of(t, name))
+		    operand_of(t, name) || !strcmp(name, VC_MCP_TIMEOUT))
 			continue;
 		o = option_of(t, con, name);
 		if (!o)
@@ -311,6 +309,33 @@ static int all_options(struct line *l, const struct vc_mcp_message *m, const str
 		VC_TRY(option_words(l, m, &m->at[i], o, err));
 	}
 	return VC_OK;
+}
+
+/* A text that is a command line becomes the words that a shell would make of it. */
+static int split(struct line *l, const char *text, struct vc_error *err)
+{
+	char *made = malloc(strlen(text) + 1);
+	const char *p = text;
+	int r = made ? VC_OK : vc_nomem(err, "a command line");
+
+	for (p += strspn(p, " \t\n"); r == VC_OK && *p; p += strspn(p, " \t\n")) {
+		size_t n = 0;
+		char quote = 0;
+
+		for (; *p && (quote || !strchr(" \t\n", *p)); p++) {
+			if (quote ? *p == quote : *p == '\'' || *p == '"')
+				quote = quote ? 0 : *p;
+			else if (*p == '\\' && quote != '\'' && p[1])
+				made[n++] = *++p;
+			else
+				made[n++] = *p;
+		}
+		made[n] = '\0';
+		r = quote ? vc_fail(err, VC_EUSAGE, "the argument 'command' ends within quotes") :
+			    word(l, "", "", made, err);
+	}
+	free(made);
+	return r;
 }
 
 static int all_operands(struct line *l, const struct vc_mcp_message *m, const struct tool *t,
@@ -331,6 +356,8 @@ static int all_operands(struct line *l, const struct vc_mcp_message *m, const st
 				       p->name, list ? "list of texts" : "text");
 		if (p->how == INPUT)
 			l->input = v->text;
+		else if (p->how == PROGRAM && v->token == VC_J_TEXT)
+			VC_TRY(split(l, v->text, err));
 		else
 			VC_TRY(words(l, m, v, "", err));
 	}
@@ -339,119 +366,59 @@ static int all_operands(struct line *l, const struct vc_mcp_message *m, const st
 
 /* ---- the call ---- */
 
-struct done { FILE *out, *err; int code; };
-
-static void become(const struct line *l, FILE *in, const struct done *d, bool together)
+/* Seconds that a call may take: its argument, else ten minutes. */
+static int read_timeout(const struct vc_mcp_message *m, struct vc_mcp_call *c, struct vc_error *err)
 {
-	dup2(fileno(in), 0);
-	dup2(fileno(d->out), 1);
-	dup2(fileno(together ? d->out : d->err), 2);
-	execv("/proc/self/exe", l->at);
-	_exit(127);
-}
+	const struct vc_mcp_value *v = vc_mcp_find(m, ARGUMENTS "." VC_MCP_TIMEOUT);
+	char *end = NULL;
 
-/* What goes in and comes out lies in files of no name, so that nothing can block. */
-static int start(const struct line *l, struct done *d, bool together, struct vc_error *err)
-{
-	FILE *in = tmpfile();
-	int status = 0;
-	pid_t pid;
-
-	d->out = tmpfile();
-	d->err = tmpfile();
-	if (!in || !d->out || !d->err ||
-	    (l->input && (fputs(l->input, in) < 0 || fputc('\n', in) < 0 || fflush(in)))) {
-		if (in)
-			fclose(in);
-		return vc_fail(err, VC_EIO, "cannot make a temporary file: %s", strerror(errno));
-	}
-	rewind(in);
-	pid = fork();
-	if (pid == 0)
-		become(l, in, d, together);
-	fclose(in);
-	if (pid < 0 || waitpid(pid, &status, 0) < 0)
-		return vc_fail(err, VC_EIO, "cannot start %s: %s", l->at[1], strerror(errno));
-	d->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	c->seconds = 600;
+	if (!v)
+		return VC_OK;
+	c->seconds = v->token == VC_J_NUMBER ? strtod(v->text, &end) : 0;
+	if (!(c->seconds > 0 && c->seconds <= 86400))
+		return vc_fail(err, VC_EUSAGE, "the argument '" VC_MCP_TIMEOUT "' wants seconds, "
+			       "up to a day");
 	return VC_OK;
 }
 
-/* All of the file, or its last `most` bytes. */
-static char *text_of(FILE *f, long most, struct vc_error *err)
-{
-	long n = fseek(f, 0, SEEK_END) ? 0 : ftell(f), from = most && n > most ? n - most : 0;
-	char *text = malloc((size_t)(n - from) + 1);
-	size_t got;
-
-	if (!text) {
-		vc_nomem(err, "an answer");
-		return NULL;
-	}
-	fseek(f, from, SEEK_SET);
-	got = fread(text, 1, (size_t)(n - from), f);
-	text[got] = '\0';
-	return text;
-}
-
-/* Is the code an answer, or did something go wrong? Of a dry run it is the program's. */
-static bool has_failed(const struct tool *t, int code)
-{
-	return t->writes ? code >= 125 : code < 0 || code == 1 || code == 2 || code > 6;
-}
-
-static int answer(struct vc_output *out, const struct tool *t, const struct done *d, bool json,
-		  struct vc_error *err)
-{
-	bool failed = has_failed(t, d->code);
-	char *text = text_of(failed && !t->writes ? d->err : d->out, json ? 0 : LONGEST, err);
-	size_t n;
-
-	if (!text)
-		return err->status;
-	for (n = strlen(text); n && text[n - 1] == '\n'; n--)
-		text[n - 1] = '\0';
-	vc_output_text(out, "{\"content\":[{\"type\":\"text\",\"text\":");
-	vc_json_quote(out, text, n);
-	vc_output_printf(out, "}],\"isError\":%s", failed ? "true" : "false");
-	if (json && !failed) { /* one line is one message */
-		for (char *p = text; (p = strchr(p, '\n')); p++)
-			*p = ' ';
-		vc_output_text(out, ",\"structuredContent\":");
-		vc_output_write(out, text, n);
-	}
-	vc_output_text(out, "}");
-	free(text);
-	return VC_OK;
-}
-
-int vc_mcp_call(struct vc_output *out, const struct vc_mcp_message *m,
-		const struct vc_console *con, struct vc_error *err)
+int vc_mcp_call_read(struct vc_mcp_call *c, const struct vc_mcp_message *m,
+		     const struct vc_console *con, struct vc_error *err)
 {
 	const struct vc_mcp_value *name = vc_mcp_find(m, "params.name"),
 				  *json = vc_mcp_find(m, ARGUMENTS ".json");
 	const struct tool *t = tools;
 	struct line l = { 0 };
-	struct done d = { 0 };
 	int r;
 
+	*c = (struct vc_mcp_call){ 0 };
 	while (t < tools + TOOLS && !(name && !strcmp(t->name, name->text)))
 		t++;
 	if (t == tools + TOOLS)
 		return vc_fail(err, VC_EUSAGE, "there is no tool '%s'", name ? name->text : "");
-	r = word(&l, "vramcast", "", "", err);
+	r = read_timeout(m, c, err);
+	r = r < 0 ? r : word(&l, "vramcast", "", "", err);
 	r = r < 0 ? r : word(&l, t->name, "", "", err);
-	if (!t->writes) /* its narration is its answer */
-		r = r < 0 ? r : word(&l, "-q", "", "", err);
+	/* of a program its narration is its answer, and a report says whether there was a run */
+	r = r < 0 ? r : t->writes ? word(&l, "--", "report", VC_MCP_REPORT, err) :
+				    word(&l, "-q", "", "", err);
 	r = r < 0 ? r : all_options(&l, m, t, con, err);
 	r = r < 0 ? r : all_operands(&l, m, t, err);
-	r = r < 0 ? r : start(&l, &d, t->writes, err);
-	r = r < 0 ? r : answer(out, t, &d, json && json->token == VC_J_TRUE, err);
-	for (size_t i = 0; i < l.n; i++)
-		free(l.at[i]);
-	free(l.at);
-	if (d.out)
-		fclose(d.out);
-	if (d.err)
-		fclose(d.err);
+	c->input = r == VC_OK && l.input ? strdup(l.input) : NULL;
+	if (r == VC_OK && l.input && !c->input)
+		r = vc_nomem(err, "a call");
+	c->name = t->name;
+	c->runs_program = t->writes;
+	c->json = json && json->token == VC_J_TRUE;
+	c->at = l.at;
+	c->n = l.n;
 	return r;
+}
+
+void vc_mcp_call_fini(struct vc_mcp_call *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		free(c->at[i]);
+	VC_FREE(c->at, c->input);
+	*c = (struct vc_mcp_call){ 0 };
 }

@@ -19,9 +19,24 @@ const struct vc_mcp_value *vc_mcp_find(const struct vc_mcp_message *m, const cha
  * commands. */
 void vc_mcp_tools(struct vc_output *out, const struct vc_console *con);
 
-/* Call the tool that the message names; its result (an object) goes to `out`. VC_EUSAGE: there is
- * no such tool, or its arguments are not what its schema says. */
-int vc_mcp_call(struct vc_output *out, const struct vc_mcp_message *m,
-		const struct vc_console *con, struct vc_error *err);
+/* An argument of every tool, and a place for the report of a dry run in its command line. */
+#define VC_MCP_TIMEOUT "timeout"
+#define VC_MCP_REPORT "@report"
+
+/* A call of a tool, as a command line of ours. */
+struct vc_mcp_call {
+	const char *name;
+	char **at; size_t n;
+	char *input;       /* for its standard input; NULL: none */
+	bool runs_program; /* of the user's: what it prints is the answer */
+	bool json;
+	double seconds;    /* that it may take */
+};
+
+/* VC_EUSAGE: there is no such tool, or its arguments are not what its schema says. After a failure,
+ * too, vc_mcp_call_fini. */
+int vc_mcp_call_read(struct vc_mcp_call *c, const struct vc_mcp_message *m,
+		     const struct vc_console *con, struct vc_error *err);
+void vc_mcp_call_fini(struct vc_mcp_call *c);
 
 #endif

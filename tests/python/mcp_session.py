@@ -20,7 +20,9 @@ def session(*messages):
     done = subprocess.run([PROGRAM, "mcp"], input="\n".join(lines) + "\n", text=True,
                           capture_output=True, timeout=120)
     assert done.returncode == 0 and not done.stderr, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    replies = [json.loads(line) for line in done.stdout.splitlines()]
+    # calls are answered as they end
+    return sorted(replies, key=lambda r: r["id"]) if all(isinstance(r["id"], int) for r in replies) else replies
 
 
 def call(name, **arguments):
@@ -105,6 +107,76 @@ def test_damage():
     replies = session("{", "[" * 2000, '{"jsonrpc":"2.0","id":1}', json.dumps({"id": 2, "method": "x" * 100000}),
                       "[1,2]", {"method": "ping"})
     assert [r.get("error", {}).get("code") for r in replies] == [-32700, -32700, -32600, -32601, -32600, None], replies
+
+
+def live(*messages, until):
+    """The messages of a session that stays open, up to the first that `until` likes."""
+    with subprocess.Popen([PROGRAM, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        seen = []
+        try:
+            for message in messages:
+                server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            server.stdin.flush()
+            for line in server.stdout:
+                seen.append(json.loads(line))
+                if until(seen[-1]):
+                    break
+        finally:
+            server.terminate()
+        return seen
+
+
+def blocked(**arguments):
+    """A call that waits for ever: nobody writes to that pipe."""
+    pipe = os.path.join(os.environ["TMP"], "pipe")
+    if not os.path.exists(pipe):
+        os.mkfifo(pipe)
+    return call("sim", path=[pipe], **arguments)
+
+
+def test_blocked():
+    """a call that does not end holds up nothing, and ends after its time; other calls do not wait for it"""
+    seen = live({"id": 1, **blocked(timeout=1.5)}, {"id": 2, "method": "ping"},
+                {"id": 3, **call("sim", path=["traces/decomfl.vct"], gpu=["t4"])}, until=lambda m: m.get("id") == 1)
+    assert [m["id"] for m in seen] == [2, 3, 1], seen
+    assert seen[2]["result"]["isError"] and "ended after 1.5 s" in seen[2]["result"]["content"][0]["text"]
+    wrong = session(blocked(timeout=-1), blocked(timeout="soon"))
+    assert [w["error"]["code"] for w in wrong] == [-32602, -32602]
+
+
+def test_cancel():
+    """a cancelled call is not answered, and what waited for its place is"""
+    calls = [{"id": i, **blocked()} for i in range(4)]
+    stop = [{"method": "notifications/cancelled", "params": {"requestId": i}} for i in (0, 1, 2, 3, 77)]
+    seen = live(*calls, {"id": 9, **call("sim", path=["traces/decomfl.vct"], gpu=["t4"])}, *stop,
+                until=lambda m: m.get("id") == 9)
+    assert [m["id"] for m in seen] == [9], seen
+
+
+def test_progress():
+    """who gives a token hears how long a call has run"""
+    asked = blocked(timeout=3)
+    asked["params"]["_meta"] = {"progressToken": "tok"}
+    seen = live({"id": 1, **asked}, until=lambda m: m.get("id") == 1)
+    told = [m["params"] for m in seen if m.get("method") == "notifications/progress"]
+    assert len(told) >= 2 and all(t["progressToken"] == "tok" for t in told), seen
+    assert told[0]["progress"] < told[1]["progress"]
+
+
+def test_many():
+    """twenty calls at once are all answered"""
+    replies = session(*[call("sim", path=["traces/decomfl.vct"], gpu=["t4"])] * 20)
+    assert [r["id"] for r in replies] == list(range(20)) and not any(r["result"]["isError"] for r in replies)
+
+
+def test_dryrun_errors():
+    """a card that is not known is an error; a command may be one text, with quotes"""
+    card, line, quotes = session(call("dryrun", command=["/bin/true"], gpu=["rtx99999"]),
+                                 call("dryrun", command="/nowhere/python 'a b' c", gpu=["t4"]),
+                                 call("dryrun", command="python 'a", gpu=["t4"]))
+    assert card["result"]["isError"] and "no gpu 'rtx99999'" in card["result"]["content"][0]["text"]
+    assert line["result"]["isError"] and "/nowhere/python'" not in line["result"]["content"][0]["text"].replace("a b", "")
+    assert quotes["error"]["code"] == -32602
 
 
 tap.run(globals())

@@ -47,12 +47,19 @@ def metadata() -> str:
         if found is None:
             raise SystemExit(f"vramcast: pyproject.toml has no {name}")
         return found.group(1)
+
+    def fields(name: str) -> List[str]:
+        found = re.search(r"^%s = \[(.*?)\]$" % name, project, re.M | re.S)
+        return re.findall(r'"([^"]*)"', found.group(1)) if found else []
+    urls = re.findall(r'^(\w+) = "(https://[^"]*)"$', project, re.M)
     return "\n".join([
         "Metadata-Version: 2.4", f"Name: {field('name')}", f"Version: {version()}",
         f"Summary: {field('description')}", f"License-Expression: {field('license')}",
-        "License-File: LICENSE", f"Requires-Python: {field('requires-python')}",
-        "Classifier: Operating System :: POSIX :: Linux", "Classifier: Typing :: Typed",
-        "Classifier: Framework :: Pytest",
+        *(f"License-File: {name}" for name in fields("license-files")),
+        *(f"Author: {name}" for name in fields("authors")), f"Keywords: {','.join(fields('keywords'))}",
+        *(f"Project-URL: {name}, {url}" for name, url in urls),
+        f"Requires-Python: {field('requires-python')}",
+        *(f"Classifier: {name}" for name in fields("classifiers")),
         "Description-Content-Type: text/markdown", "",
         (TREE / field("readme")).read_text()])
 
@@ -185,7 +192,8 @@ def info_files(archive: Archive, info: str, wheel_tag: str) -> None:
     archive.add(f"{info}/entry_points.txt",
                 b"[console_scripts]\nvramcast = vramcast.__main__:main\n\n"
                 b"[pytest11]\nvramcast = vramcast.pytest_plugin\n")
-    archive.add(f"{info}/licenses/LICENSE", (TREE / "LICENSE").read_bytes())
+    for name in re.findall(r"^License-File: (.*)$", metadata(), re.M):
+        archive.add(f"{info}/licenses/{name}", (TREE / name).read_bytes())
 
 
 def build_wheel(wheel_directory: str, config_settings: Optional[Dict[str, str]] = None,

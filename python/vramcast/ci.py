@@ -93,11 +93,25 @@ def budgets(path: Path) -> List[Budget]:
     return out
 
 
-def measure(root: Path, out: Path, file: Path) -> None:
+def _known_before(root: Path, file: Path) -> List[str]:
+    """The runs that the tree before the change has. A file of budgets that it cannot read names none."""
+    old = root / file
+    try:
+        return [b.name for b in budgets(old)] if not file.is_absolute() and old.exists() else []
+    except VramcastError:
+        return []
+
+
+def measure(root: Path, out: Path, file: Path, before: bool = False) -> None:
     """A recording of each run of the tree at `root`, in the folder `out`. The card that a dry run
-    plays has room for everything, so that the recording is whole; what fits is said later."""
+    plays has room for everything, so that the recording is whole; what fits is said later. `before`: the tree is that
+    before the change, which may lack a run."""
     out.mkdir(parents=True, exist_ok=True)
+    known = _known_before(root, file) if before else None
     for budget in budgets(file):
+        if known is not None and budget.name not in known:
+            print(f"{budget.name} is new")
+            continue
         to = out / f"{budget.name}.vct"
         if budget.trace is not None:
             shutil.copyfile(root / budget.trace, to)
@@ -194,6 +208,7 @@ def _arguments() -> argparse.ArgumentParser:
     one = commands.add_parser("measure", help="record every run of a tree")
     one.add_argument("out", type=Path, help="the folder for the recordings")
     one.add_argument("--tree", type=Path, default=Path("."), help="the tree to run in [.]")
+    one.add_argument("--before", action="store_true", help="leave out the runs that its own budgets do not name")
     two = commands.add_parser("compare", help="say what a change costs; exit 3, 4 or 6 when too much")
     two.add_argument("base", type=Path)
     two.add_argument("head", type=Path)
@@ -208,7 +223,7 @@ def main(words: Optional[List[str]] = None) -> int:
     given = _arguments().parse_args(words)
     try:
         if given.what == "measure":
-            measure(given.tree, given.out, given.budgets)
+            measure(given.tree, given.out, given.budgets, given.before)
             return 0
         findings = compare(given.base, given.head, given.budgets)
     except VramcastError as error:

@@ -72,7 +72,8 @@ def prepare(budget=None):
     with open(os.path.join(REPO, ".gitignore"), "w") as file:
         file.write(".vramcast/\n")
     python = REAL or sys.executable
-    shim("python", f'[ "$2" = pip ] && exit 0\nexec {python} "$@"')
+    shim("python", f'[ "$2" = pip ] && {{ echo "$@" > {TMP}/pip; exit 0; }}\nexec {python} "$@"')
+    shim("sudo", "exit 0")
     shim("gh", f'echo "$@" >> {TMP}/gh; cat .vramcast/memory.md > {TMP}/comment')
     commit("base")
     return subprocess.run(["git", "-C", REPO, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
@@ -80,7 +81,8 @@ def prepare(budget=None):
 
 def act(base):
     """Runs the steps as the runner does, and stops at the first that fails: (its name, its code, all output)."""
-    values = {"inputs.base": base, "inputs.budgets": ".vramcast.toml", "inputs.package": "vramcast",
+    values = {"inputs.base": base, "inputs.budgets": ".vramcast.toml", "inputs.package": "",
+              "github.action_path": TREE, "github.event.repository.default_branch": "main",
               "inputs.token": "token", "github.event.pull_request.number": "7"}
     files = {n: os.path.join(TMP, n) for n in ("GITHUB_STEP_SUMMARY", "GITHUB_ENV")}
     for path in [*files.values(), os.path.join(TMP, "gh"), os.path.join(TMP, "comment")]:
@@ -145,6 +147,31 @@ def test_junit_and_badge():
     suite = ElementTree.parse(os.path.join(REPO, ".vramcast/memory.xml")).getroot()
     assert suite.get("failures") == "1" and suite.find("testcase/failure").get("message") == SENTENCE
     assert '"color": "red"' in read(os.path.join(REPO, ".vramcast/memory.json"))
+
+
+def test_what_is_installed():
+    """the source of the action is installed, or a file that is named; nothing comes from an index"""
+    assert read(os.path.join(TMP, "pip")).split()[-2:] == ["--no-index", TREE]
+    for path in ("action.yml", "examples/ci/gitlab-ci.yml"):
+        for line in read(os.path.join(TREE, path)).splitlines():
+            assert "pip install " not in line or "PACKAGE" in line or "torch" in line or "numpy" in line, line
+            assert "PACKAGE" not in line or "pip install " not in line or "--no-index" in line, line
+
+
+def test_a_new_run():
+    """a run that the change adds has nothing to be compared with, and is no failure; nor is the first push of a branch"""
+    need_toml()
+    base = prepare()
+    with open(os.path.join(REPO, ".vramcast.toml"), "a") as file:
+        file.write('\n[[run]]\nname = "second"\ntrace = "second.vct"\ngpu = "t4"\n')
+    shutil.copy(os.path.join(TREE, "tests/python/recordings/base.vct"), os.path.join(REPO, "second.vct"))
+    commit("base")
+    name, code, output = act(base)
+    assert (name, code) == (None, 0) and "second is new" in output, output
+    assert "| second | t4 | new |" in read(os.path.join(REPO, ".vramcast/memory.md"))
+    prepare()
+    name, code, output = act("0" * 40)
+    assert (name, code) == (None, 0) and "all runs are new" in output, output
 
 
 def test_no_change_passes():

@@ -210,4 +210,14 @@ def test_what_a_notebook_shows():
     assert "GiB</td>" in answer._repr_html_() and str(answer.runs[0].capacity) not in answer._repr_html_()
 
 
+def test_metadata():
+    """the wheel says where it comes from, and brings the notices of what is linked into it"""
+    sys.path.insert(0, "python")
+    import backend
+    text = backend.metadata()
+    for line in ("Project-URL: Homepage, https://", "Author: ", "Classifier: Typing :: Typed", "License-File: packaging/third-party.txt"):
+        assert "\n" + line in text, line
+    assert "redistributions in binary form" in open("packaging/third-party.txt").read().lower() and text.count("\n## ") + text.count("```") >= 4
+
+
 tap.run(globals())

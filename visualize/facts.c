@@ -87,14 +87,33 @@ static void stranded(struct facts *f, const struct vc_result *r)
 			 (int)(strcmp(a + unit, b + strcspn(b, " ")) ? strlen(a) : unit), a, b);
 }
 
-/* The least that would have to be other, from the figures of this run alone. */
-static void failure_help(const struct vc_moment *m, char *to)
+/* The first request that failed is rarely the one that needs most. Where it is known what the run
+ * needs when nothing limits it, that counts. */
+static bool whole_need(const struct vc_result *r, uint64_t *low, uint64_t *high)
 {
-	uint64_t there = m->cached + m->free;
+	uint64_t beside = r->stats.peak_used - r->stats.peak_reserved;
+
+	*low = r->has_interval ? r->trust.used_low : r->need + beside;
+	*high = r->has_interval ? r->trust.used_high : r->need + beside;
+	return (r->has_interval || r->need) && !r->trust.endless && r->info.capacity &&
+	       *high > r->info.capacity;
+}
+
+static void failure_help(const struct vc_result *r, char *to)
+{
+	const struct vc_moment *m = &r->moment;
+	uint64_t there = m->cached + m->free, low, high, room = r->info.capacity;
 	char a[VC_FORMAT], b[VC_FORMAT];
 
-	if (m->request > there)
-		snprintf(to, TEXT, "at least %s less in use",
+	if (whole_need(r, &low, &high) && low > room && low < high)
+		snprintf(to, TEXT, "%s to %s less in use",
+			 vc_format_in(low - room, m->reserved, a),
+			 vc_format_in(high - room, m->reserved, b));
+	else if (whole_need(r, &low, &high))
+		snprintf(to, TEXT, "%s%s less in use", low < high ? "up to " : "",
+			 vc_format_in(high - room, m->reserved, a));
+	else if (m->request > there)
+		snprintf(to, TEXT, "at least %s less in use, for this request alone",
 			 vc_format_in(m->request - there, m->reserved, a));
 	else
 		snprintf(to, TEXT, "one piece of %s: %s are free, but in smaller ones",
@@ -110,7 +129,7 @@ static void help(struct facts *f, const struct vc_result *r)
 
 	need = r->has_interval && r->trust.used_high > need ? r->trust.used_high : need;
 	if (r->moment.at_oom && v != VC_FITS)
-		failure_help(&r->moment, to);
+		failure_help(r, to);
 	else if (r->trust.endless && r->stats.allocs)
 		snprintf(to, TEXT, "a recording that goes on after the failure");
 	else if (v == VC_FLUSHES)

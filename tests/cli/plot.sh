@@ -86,4 +86,10 @@ run plot tests/recordings/gpt.vct --no-verify -g h200 -o "$TMP/small.svg"
 run plot tests/recordings/gpt.vct --no-verify --capacity 10GiB -o "$TMP/near.svg"
 { grep -q '>7<' "$TMP/small.svg" && grep -q '>10<' "$TMP/near.svg"; } && pass "the scale goes to the capacity, but not to that of a card four times too large" ||
 	fail "the scale of a plot" "$(grep -o '>[0-9]*<' "$TMP/small.svg" | sort -u | tr '\n' ' ')"
+# what would help is what the whole run lacks, not what the first request does
+run plot tests/recordings/gpt.vct@batch=1 --set batch=4 --capacity 9GiB --context 0 -o "$TMP/lacks.svg"
+check "a picture says what the whole run lacks" sh -c 'grep -qE "[0-9.]+ GiB to [0-9.]+ GiB less in use" "$1"' sh "$TMP/lacks.svg"
+run plot -t advice traces/lm-train-ctx128.vct -g a100-40g-sxm -o "$TMP/helps.svg"
+check "changes that may help are counted by themselves" sh -c '! grep -qE "[0-9]+ changes? would help;" "$1"' sh "$TMP/helps.svg"
+
 finish

@@ -235,7 +235,15 @@ static void help_is_told(const char *what, const char *text, const struct told *
 	double there = t->cached + t->free, used = (double)r->stats.peak_used;
 	double room = (double)r->info.capacity;
 
-	if (t->oom && vc_result_verdict(r) == VC_OOM && t->request > there)
+	double beside = used - (double)r->stats.peak_reserved;
+	double low = r->has_interval ? (double)r->trust.used_low : (double)r->need + beside;
+	double high = r->has_interval ? (double)r->trust.used_high : (double)r->need + beside;
+	bool whole = (r->has_interval || r->need) && !r->trust.endless && room > 0 && high > room;
+
+	if (t->oom && whole && vc_result_verdict(r) == VC_OOM)
+		is_close(what, text + (low > room || low == high ? 0 : strlen("up to ")),
+			 low > room ? low - room : high - room);
+	else if (t->oom && vc_result_verdict(r) == VC_OOM && t->request > there)
 		is_close(what, text + strlen("at least "), t->request - there);
 	else if (t->oom && vc_result_verdict(r) == VC_OOM)
 		is_close(what, text + strlen("one piece of "), t->request);

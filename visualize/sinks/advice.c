@@ -71,17 +71,25 @@ static int commands(struct drawing *d, int y)
 	return y;
 }
 
-/* How many there are, and the cheapest. */
+/* How many there are that surely and that perhaps make it fit, and the cheapest of the former. */
 static void title_text(const struct drawing *d, char *buf, size_t cap)
 {
 	const struct vc_tries *t = &d->r->tries;
-	size_t fit = 0;
+	size_t fit = 0, may = 0, first = 0;
+	char sure[64], maybe[64] = "";
 
-	for (size_t i = 0; i < t->n; i++)
-		fit += vc_result_verdict(t->at[i].run) == VC_FITS;
-	snprintf(buf, cap, "%zu change%s would %s; the cheapest: %.140s", t->n,
-		 t->n == 1 ? "" : "s",
-		 fit == t->n ? "make it fit" : "help", t->at[0].text);
+	for (size_t i = t->n; i-- > 0;) {
+		enum vc_verdict v = vc_result_verdict(t->at[i].run);
+		fit += v == VC_FITS;
+		may += v == VC_UNDECIDED;
+		first = v == VC_FITS ? i : first;
+	}
+	snprintf(sure, sizeof(sure), "%zu change%s %s", fit ? fit : t->n,
+		 (fit ? fit : t->n) == 1 ? "" : "s", fit ? "would make it fit" :
+		 may == t->n ? "may make it fit" : "would help");
+	if (fit && may)
+		snprintf(maybe, sizeof(maybe), ", %zu more may", may);
+	snprintf(buf, cap, "%s%s; the cheapest: %.140s", sure, maybe, t->at[first].text);
 }
 
 static void choose(struct drawing *d)

@@ -43,6 +43,27 @@ const char *vc_site_public(const char *path)
 	return base_name(path);
 }
 
+uint32_t vc_site_asking(const struct vc_meta *m, uint32_t site)
+{
+	static const char *const own[] = { "torch::unwind::", "torch::CapturedTraceback::",
+					   "gather_with_cpp" };
+	uint32_t at = site, known = site;
+
+	/* a few frames deep at most; above them the allocator follows */
+	for (int depth = 0; depth < 8 && at && m && at < m->frames; depth++) {
+		const struct vc_frame *f = &m->frame[at];
+		const char *function = vc_label_text(m, f->function);
+		bool mine = false;
+
+		for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+			mine |= strstr(function, own[i]) != NULL;
+		at = f->parent < at ? f->parent : 0;
+		if (mine)
+			known = at;
+	}
+	return known ? known : site;
+}
+
 static bool is_framework(const struct vc_meta *m, uint32_t site)
 {
 	static const char *const inside[] = {

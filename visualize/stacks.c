@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "common/site.h"
 #include "common/vec.h"
 
 enum { LIVE = 1, PENDING = 2 }; /* of vc_heap_extent.what */
@@ -50,14 +51,15 @@ int vc_stacks_init(struct vc_stacks *s, const struct vc_result *r, struct vc_err
 		const struct vc_heap_extent *x = &map->at[i];
 
 		if (x->what == LIVE || x->what == PENDING)
-			s->at[s->n++] = (struct vc_stack){
-				x->site, label_of(x->site, x->label), x->size, 1, 0, 0 };
+			s->at[s->n++] = (struct vc_stack){ vc_site_asking(r->meta, x->site),
+				label_of(x->site, x->label), x->size, 1, 0, 0 };
 	}
 	for (size_t i = 0; s->has_all && i < r->lives.n; i++) {
 		const struct vc_life *l = &r->lives.at[i];
 
 		s->at[s->n++] =
-			(struct vc_stack){ l->site, label_of(l->site, l->label), 0, 0, l->size, 1 };
+			(struct vc_stack){ vc_site_asking(r->meta, l->site),
+				label_of(l->site, l->label), 0, 0, l->size, 1 };
 	}
 	merge(s);
 	return VC_OK;

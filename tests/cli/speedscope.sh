@@ -40,4 +40,13 @@ P
 check "it is of the form that speedscope asks for, and holds what folded holds" python3 "$TMP/look.py" "$TMP/a.speedscope" "$TMP/live.folded" "$TMP/all.folded"
 run sim traces/lm-train-ctx128.vct -g h200 -g rtx4090 --no-advice -q -o "$TMP/two.speedscope"
 check "several runs are several profiles" python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); n = len(d["profiles"]); assert n == 4, n; m = len(d["shared"]["frames"]); assert all(i < m for p in d["profiles"] for s in p["samples"] for i in s)' "$TMP/two.speedscope"
+# PyTorch's unwinder recorded the stack; it did not ask for the memory
+for what in folded pprof speedscope; do
+	run export traces/lm-medium-ctx1024.vct --to $what -q -o "$TMP/asks.$what"; expect "$what of a recording with native frames" 0
+done
+check "no stack ends in the unwinder" sh -c '! grep -qE "unwind|CapturedTraceback|gather_with_cpp" "$1"' sh "$TMP/asks.folded"
+check "nor does one of speedscope" python3 -c 'import json, sys
+d = json.load(open(sys.argv[1])); names = [f["name"] for f in d["shared"]["frames"]]
+assert not any("unwind" in names[s[-1]] for p in d["profiles"] for s in p["samples"])' "$TMP/asks.speedscope"
+check "nor one of pprof" sh -c '! (gzip -dc "$1" 2> /dev/null || cat "$1") | grep -aq "torch::unwind"' sh "$TMP/asks.pprof"
 finish

@@ -283,7 +283,7 @@ static bool has_allowed(const struct vc_oom_text *m)
 
 static bool has_no_figures(const struct vc_oom_text *m)
 {
-	return m->format->style == VC_STYLE_NONE;
+	return m->format->style == VC_STYLE_NONE && !m->figure[VC_FIG_REQUEST].known;
 }
 
 static bool is_whole(const struct vc_oom_text *m)
@@ -429,6 +429,14 @@ static void advise_xla(struct vc_diagnosis *d)
 	       "a jitted function replaces");
 }
 
+static void advise_tensorflow(struct vc_diagnosis *d)
+{
+	set(d, "TF_GPU_ALLOCATOR", "cuda_malloc_async",
+	    "when the pool has room but in pieces: the driver's own allocator");
+	advise(d, "a smaller batch; tf.recompute_grad around layers; "
+	       "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')");
+}
+
 static void advise_fragmentation(const struct vc_oom_text *m, struct vc_diagnosis *d)
 {
 	long newest = m->last ? order(m->last) : 9999, oldest = order(m->first);
@@ -505,7 +513,9 @@ static void advise_unknown(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		advise_xla(d);
 		return;
 	}
-	if (m->complete)
+	if (!strcmp(m->format->framework, "tensorflow"))
+		advise_tensorflow(d);
+	else if (m->complete)
 		advise_less(d);
 	else
 		advise(d, "paste the whole message, from the name of the exception to the last "

@@ -2,6 +2,7 @@
 /* explain.c - see explain.h. The text is first made one line with single blanks: terminals, logs
  * and issue trackers break and indent it at will. */
 #include "simulator/advise/explain.h"
+#include "common/emit.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -193,6 +194,35 @@ static void read_tensorflow(const char *s, struct vc_oom_text *m)
 	snprintf(f->text, sizeof(f->text), "%" PRIu64 " bytes", f->value);
 }
 
+/* "OOM when allocating tensor with shape[256,64,56,56] and type float": what that tensor takes. */
+static void read_tensor(const char *s, struct vc_oom_text *m)
+{
+	static const struct { const char *name; uint64_t width; } types[] = {
+		{ "float ", 4 }, { "double ", 8 }, { "half ", 2 }, { "bfloat16 ", 2 },
+		{ "int32 ", 4 }, { "int64 ", 8 }, { "int8 ", 1 }, { "uint8 ", 1 }, { "bool ", 1 },
+		{ "complex64 ", 8 }, { "complex128 ", 16 } };
+	const char *p = strstr(s, "tensor with shape[");
+	const char *type = p ? strstr(p, "] and type ") : NULL;
+	struct vc_figure *f = &m->figure[VC_FIG_REQUEST];
+	uint64_t bytes = 0;
+	bool whole = type != NULL;
+	char *end;
+
+	for (size_t i = 0; type && i < sizeof(types) / sizeof(*types); i++)
+		if (!strncmp(type + 11, types[i].name, strlen(types[i].name)))
+			bytes = types[i].width;
+	for (p = p ? p + 18 : NULL; whole && p < type; p = *end == ',' ? end + 1 : end) {
+		uint64_t n = strtoull(p, &end, 10);
+		whole = end != p && (*end == ',' || end == type) &&
+			!__builtin_mul_overflow(bytes, n, &bytes);
+	}
+	if (!whole || !bytes)
+		return;
+	f->known = true;
+	f->value = bytes;
+	vc_bytes_text(bytes, f->text);
+}
+
 /* ---- which message ---- */
 
 static bool fits(const struct vc_oom_format *f, const char *s)
@@ -300,8 +330,10 @@ static void read_message(const char *s, struct vc_oom_text *m)
 	read_figures(s, m);
 	read_processes(s, m);
 	read_device(s, m);
-	if (!strcmp(m->format->framework, "tensorflow"))
+	if (!strcmp(m->format->framework, "tensorflow")) {
 		read_tensorflow(s, m);
+		read_tensor(s, m);
+	}
 	narrow(s, m);
 	m->variable = !strcmp(m->format->tag, "N-npu") ? "PYTORCH_NPU_ALLOC_CONF" :
 		!strcmp(m->format->tag, "I-xpu") ? "PYTORCH_ALLOC_CONF" :

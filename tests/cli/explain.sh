@@ -59,4 +59,10 @@ expect "with a cause" 0 '"cause": "fragmentation"'
 echo "all went well" > "$TMP/m"; run explain "$TMP/m"; expect "a text without such a message" 1 '' 'no out-of-memory message'
 run explain a b; expect "two files" 2 '' 'one file'
 run explain "$TMP/none"; expect "a file that is not there" 1 '' 'none'
+tensor="ResourceExhaustedError: OOM when allocating tensor with shape[256,64,56,56] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc"
+printf '%s\n' "$tensor" > "$TMP/tensor"
+run explain "$TMP/tensor"; expect "the shape of a tensor is a figure" 0 'asked for +196\.00 MiB'
+check "of such a message it is not said that it has none, and no other framework's functions are named" sh -c '! grep -qE "no figures|torch" "$1"' sh "$TMP/out"
+printf '%s\n' "$tensor" | sed 's/256,64/99999999999,99999999999/' > "$TMP/tensor"
+run explain "$TMP/tensor"; expect "a shape that no memory holds is none" 0 'no figures'
 finish

@@ -2,13 +2,14 @@
 /* explain.c - see explain.h. The text is first made one line with single blanks: terminals, logs
  * and issue trackers break and indent it at will. */
 #include "simulator/advise/explain.h"
-#include "common/emit.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/emit.h"
 
 /* ---- one line ---- */
 

@@ -38,7 +38,7 @@ CUTE_DSL := $(foreach name,LibraryLoadData LibraryLoadFromFile LibraryUnload Lib
 	$(foreach name,LoadData LoadFromFile Unload GetKernel GetUnifiedFunction GetKernelCount,\
 	-Wl$(comma)--defsym=_cuLibrary$(name)=cudaLibrary$(name))
 
-$(call null_lib, libcuda.so.1, -, driver, card architecture space vram fresh copies clock streams watchdog late launches activity report driver driver_memory share foreach)
+$(call null_lib, libcuda.so.1, -, driver, card architecture space vram fresh copies clock streams watchdog late end launches activity report driver driver_memory share foreach)
 $(call null_lib, libnvidia-ml.so.1, -, nvml, nvml, -DVC_NOSUP_CODE=3)
 $(call null_lib, libcudart.so.12, libcudart.so.12, runtime, runtime runtime_memory runtime_streams cute_dsl, -DVC_CUDA_MAJOR=12, $(CUTE_DSL))
 $(call null_lib, libcudart.so.13, libcudart.so.13, runtime, runtime runtime_memory runtime_streams cute_dsl, -DVC_CUDA_MAJOR=13, $(CUTE_DSL))
@@ -159,7 +159,7 @@ EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cute_dsl $(BUILD)
 BENCHES += tests/nullgpu/bench_step.sh
 TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/cute_dsl.sh tests/nullgpu/preload.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/xla/made_up.sh tests/nullgpu/late.sh tests/nullgpu/smi.sh tests/nullgpu/fft.sh tests/nullgpu/products.sh tests/nullgpu/rnn/rnn.sh tests/nullgpu/world/nccl.sh tests/nullgpu/verdict.sh
 
-.PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world check-published check-serving check-sglang check-xla
+.PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world check-leave check-published check-serving check-sglang check-xla
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/check.sh
 check-torch-recordings: all ## scripts recorded on real GPUs, rerun on the null GPU (needs ../shared)
@@ -174,6 +174,8 @@ check-ranks: all ## jobs of several ranks on the null GPU (cached outside the tr
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/ranks/check.sh
 check-world: all ## a rank played alone against the same beside real others (cached outside the tree; RANKS="2 4" WAYS="ddp fsdp2")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/world/check.sh
+check-leave: all ## one rank alone that leaves badly, in each way and at each phase (cached outside the tree; TORCH="2.6.0 2.9.1")
+	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/world/leave.sh
 check-published: all ## dry runs held against published peaks of jobs of many cards, and of nets of one (cached outside the tree; F=megatron for some)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/published/check.sh
 check-serving: all ## vLLM's cache on the null GPU against published log lines (vLLM lies outside the tree: VLLM=PYTHON; F=Llama for some)

@@ -97,6 +97,11 @@ VC_SHARED int vc_null_no_device(int device);
 VC_SHARED int vc_null_current(void);
 VC_SHARED void vc_null_select(int device);
 
+/* ---- end.c: from the python side and report.c. The program has ended with that status: its
+ * process has some seconds to end as well. Waits: all but what is named has ended. */
+VC_SHARED void vc_null_ends(int status);
+VC_SHARED void vc_null_waits(const char *what);
+
 /* ---- vram.c: capacity and addresses ---- */
 VC_SHARED int vc_null_alloc(int device, size_t size, uint64_t *out);
 VC_SHARED int vc_null_free(uint64_t address);

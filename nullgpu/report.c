@@ -34,7 +34,7 @@ __attribute__((constructor)) static void watch_forks(void)
 /* ---- how the process ends ---- */
 
 /* Not of another one that shares this memory: between vfork and exec. */
-static void note_end(int status, void *unused)
+static void note_end(int status)
 {
 	struct vc_null_report *r = __atomic_load_n(&report, __ATOMIC_ACQUIRE);
 	if (!r || r->pid != getpid())
@@ -43,13 +43,21 @@ static void note_end(int status, void *unused)
 	r->ended = 1;
 }
 
+static void note_exit(int status, void *unused)
+{
+	struct vc_null_report *r = __atomic_load_n(&report, __ATOMIC_ACQUIRE);
+	note_end(status);
+	if (r && r->pid == getpid())
+		vc_null_ends(status);
+}
+
 /* Workers of multiprocessing, and children of os.fork, end here and not by exit. */
 VC_SHARED void _exit(int status) __attribute__((noreturn));
 
 void _exit(int status)
 {
 	void (*next)(int);
-	note_end(status, NULL);
+	note_end(status);
 	*(void **)&next = dlsym(RTLD_NEXT, "_exit");
 	if (next)
 		next(status);
@@ -88,7 +96,7 @@ struct vc_null_report *vc_null_report(void)
 		r->magic = VC_REPORT_MAGIC;
 		r->pid = (int32_t)getpid();
 		r->parent = (int32_t)getppid();
-		on_exit(note_end, NULL);
+		on_exit(note_exit, NULL);
 		__atomic_store_n(&report, r, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);

@@ -23,11 +23,48 @@ def _chain():
         spec.loader.exec_module(module)
 
 
+class _Exit:
+    """What the program ends with is known when it has ended, which Python's end comes before."""
+    code = None
+
+
+def _tell(name, value):
+    """One of the functions of nullgpu/end.c."""
+    import ctypes
+    tell = getattr(ctypes.CDLL(None), name, None)
+    if tell is not None:
+        tell(value)
+
+
+def _remember_exit(leave):
+    def exit(status=None, /):
+        _Exit.code = status
+        leave(status)
+    exit.__doc__ = leave.__doc__
+    return exit
+
+
+def status():
+    if getattr(sys, "last_value", None) is not None or not isinstance(_Exit.code, (int, type(None))):
+        return 1
+    return int(_Exit.code or 0)
+
+
+def _tell_threads():
+    """Python waits for threads of the program's own, as long as these run."""
+    import threading
+    names = [t.name for t in threading.enumerate()
+             if t.is_alive() and not t.daemon and t is not threading.main_thread()]
+    if names:
+        _tell("vc_null_waits", ("its own threads " + ", ".join(names)).encode())
+
+
 def _end_threads():
     """Lets the threads of backward passes finish and end while there is a Python to end in. They let
     go of the last tensors of a pass after the program was told of its end, and one that does so
     while Python ends is in trouble (nullgpu/late.c). PyTorch ends them by the same call, but in a
     destructor, when Python has gone."""
+    _tell("vc_null_ends", status())
     core = getattr(sys.modules.get("torch"), "_C", None)
     if not hasattr(core, "__file__"):
         return
@@ -75,6 +112,9 @@ def _watch_total_memory(torch):
 
 
 def _after_torch(torch):
+    import threading
+    if hasattr(threading, "_register_atexit"):  # before it waits for threads
+        threading._register_atexit(_tell_threads)
     _watch_total_memory(torch)
     _stop_after(int(os.environ.get("VRAMCAST_NULL_STEPS", "0")))
     if os.environ.get("VRAMCAST_NULL_VALUES", "1") != "0":
@@ -152,6 +192,7 @@ class _Finder:
 
 
 atexit.register(_end_threads)  # the first to be registered is the last to be called
+sys.exit = _remember_exit(sys.exit)
 sys.meta_path.insert(0, _Finder())
 try:
     _chain()

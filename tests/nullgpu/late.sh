@@ -56,6 +56,24 @@ static void *backward(void *unused)
 	count--;
 	return unused;
 }
+/* As NCCL's heartbeat: asks Python for something, and is joined. */
+static void *asks(void *unused)
+{
+	while (!python_ends())
+		usleep(1000);
+	PyGILState_Ensure();
+	return unused;
+}
+static pthread_t heartbeat;
+static volatile int stays;
+void start_asking(void)
+{
+	pthread_create(&heartbeat, NULL, asks, NULL);
+}
+void stay(void)
+{
+	stays = 1;
+}
 static void *leaves(void *unused)
 {
 	pthread_exit(unused);
@@ -75,6 +93,10 @@ __attribute__((destructor)) static void join(void)
 	pthread_t t;
 	if (ready && pthread_create(&t, NULL, leaves, NULL) == 0 && pthread_join(t, NULL) == 0)
 		fputs("joined\n", stderr);
+	if (heartbeat && pthread_join(heartbeat, NULL) == 0)
+		fputs("the heartbeat, too\n", stderr);
+	while (stays)
+		pause();
 }
 void *_ZN5torch8autograd6Engine18get_default_engineEv(void)
 {
@@ -118,6 +140,25 @@ run dryrun -g rtx4090 --no-record -- "$py" "$TMP/late.py"
 expect "PyTorch's backward threads end before Python does" 0 '^done' '^stopped, 0 threads left, in time'
 run dryrun -g rtx4090 -o "$TMP/a.vct" -- "$py" "$TMP/late.py"
 expect "... in a recorded run, too" 0 '^done' '^stopped, 0 threads left, in time'
+sed 's/start()/start_asking()/' "$TMP/late.py" > "$TMP/asks.py"
+run dryrun -g rtx4090 --no-record -- timeout 20 "$py" "$TMP/asks.py"
+expect "who joins a thread that sleeps for ever goes on" 0 '^done' '^the heartbeat, too'
+cat > "$TMP/stays.py" <<P
+import ctypes, sys, torch
+ctypes.CDLL("$site/thread.so").stay()
+sys.exit(5)
+P
+started=$(date +%s)
+run dryrun -g rtx4090 --no-record -- timeout 20 "$py" "$TMP/stays.py"
+expect "a process that stays when its program has ended is ended with its status" 5 '' 'the program ended 8 s ago, and its process stays. It waits in'
+check "... and says where it waits" grep -q '^  .*pause.* (libc' "$TMP/err"
+check "... within ten seconds" test $(($(date +%s) - started)) -le 10
+cat > "$TMP/threads.py" <<P
+import threading, time, torch
+threading.Thread(target=time.sleep, args=(9,), name="saver").start()
+P
+run dryrun -g rtx4090 --no-record -- "$py" "$TMP/threads.py"
+expect "a program that goes on in a thread is waited for, which is said" 0 '' 'but for its own threads saver: it is waited for'
 echo 'raise SystemExit(7)' >> "$TMP/late.py"
 run dryrun -g rtx4090 --no-record -- "$py" "$TMP/late.py"
 expect "... and the program's own exit code stays" 7 '^done' '^stopped, 0 threads left, in time'

@@ -44,7 +44,8 @@ static const struct vc_option sweep_options[] = {
 };
 static const struct vc_option *const tables[] = { sweep_options, vc_run_options, NULL };
 
-struct line { char *json, *text; };
+struct line {
+	bool wrong; char *json, *text; };
 
 struct sweep {
 	const struct config *cfg;
@@ -55,7 +56,8 @@ struct sweep {
 	size_t n;
 	struct vc_session *at;     /* sessions by combination of recorded parameters */
 	size_t *session;           /* which of them, by run done */
-	size_t sessions;
+	char **broken;             /* of a session that there is none of: why, else NULL */
+	size_t sessions, wrong;    /* runs that there is no answer for */
 	struct line *line;
 	FILE *file;
 	bool table;
@@ -261,13 +263,25 @@ static int params_of(const struct sweep *s, size_t run, struct vc_param_value *a
 	return (int)k;
 }
 
+static int check_numbers(const struct sweep *s, size_t run, struct vc_error *err)
+{
+	double x;
+
+	for (size_t i = 0; i < s->vary.keys; i++)
+		if (!s->vary.key[i].option &&
+		    vc_parse_real(vc_vary_value(&s->vary, run, i), &x, err) < 0)
+			return vc_wrap(err, "\"%s\"", s->vary.key[i].name);
+	return VC_OK;
+}
+
 static int prepare(struct sweep *s, struct vc_error *err)
 {
 	struct vc_param_value at[VC_VARY_KEYS];
 	char text[256];
 
 	s->at = calloc(s->n + 1, sizeof(*s->at));
-	VC_HAVE(s->at, "the predictions", err);
+	s->broken = calloc(s->n + 1, sizeof(*s->broken));
+	VC_HAVE(s->at && s->broken, "the predictions", err);
 	for (size_t i = 0; i < s->n; i++) {
 		int k = params_of(s, s->run[i], at, text, sizeof(text));
 		size_t j = 0;
@@ -280,10 +294,18 @@ static int prepare(struct sweep *s, struct vc_error *err)
 		if (!s->base.whatif)
 			return vc_fail(err, VC_EUSAGE, "--vary %s: one recording cannot tell; "
 				       "give two, as FILE@%s=VALUE", at[0].name, at[0].name);
-		int r = vc_session_at(&s->base, at, (size_t)k, text, &s->at[j], err);
+		int r = check_numbers(s, s->run[i], err);
+		if (r >= 0)
+			r = vc_session_at(&s->base, at, (size_t)k, text, &s->at[j], err);
 		s->sessions++;
-		if (r < 0)
+		if (r < 0 && (!s->vary.listed || r == VC_ENOMEM))
 			return r;
+		if (r >= 0)
+			continue;
+		snprintf(s->at[j].change, sizeof(s->at[j].change), "%s", text);
+		s->broken[j] = strdup(err->message);
+		VC_HAVE(s->broken[j], "the predictions", err);
+		*err = (struct vc_error){ 0 };
 	}
 	return VC_OK;
 }
@@ -328,10 +350,11 @@ static int check_values(const struct sweep *w, struct vc_error *err)
 {
 	int r = VC_OK;
 
+	/* a line of a list says it for itself */
 	if (vc_request_models(&w->cfg->run.model) > 1)
 		return vc_fail(err, VC_EUSAGE, "-m: a sweep takes one model; write --vary "
 			       "model=torch,cupy or --vary model=all for several");
-	for (size_t k = 0; k < w->vary.keys; k++)
+	for (size_t k = 0; k < w->vary.keys && !w->vary.listed; k++)
 		for (size_t i = 0; r == VC_OK && w->vary.key[k].option && i < w->vary.key[k].n;
 		     i++) {
 			struct one o = { .opt = w->cfg->run, .tenants = w->base.tenants };
@@ -433,12 +456,36 @@ static int say(struct sweep *w, size_t i, const struct vc_session *s, const stru
 	return rc;
 }
 
-static int job(void *arg, size_t i, struct vc_error *err)
+/* One bad line of many scenarios is told in its place, and the others are run. */
+static int say_wrong(struct sweep *w, size_t i, const char *why, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_memory(err);
+	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_JSONL, err) : NULL;
+	char text[256], row[1400];
+	int rc = e ? VC_OK : VC_ENOMEM;
+
+	if (e) {
+		vc_emit_object(e, NULL, NULL);
+		write_head(e, w, w->run[i]);
+		vc_emit_text(e, "error", NULL, why);
+		vc_emit_end(e);
+		rc = vc_emit_finish(e, err);
+	}
+	if (rc == VC_OK)
+		w->line[i].json = vc_output_take(out, NULL);
+	vc_output_close(out);
+	snprintf(row, sizeof(row), "%-40s error: %s", vc_vary_text(&w->vary, w->run[i], text, 256),
+		 why);
+	w->line[i].text = w->table ? strdup(row) : NULL;
+	w->line[i].wrong = true;
+	return rc;
+}
+
+static int answer(struct sweep *w, size_t i, struct vc_error *err)
 {
 	/* not the heap at the peak: looking at it takes ten times as long as the replay */
 	static const struct vc_observer_type *const watch[] = { &vc_observer_oom, &vc_observer_pace,
 							   &vc_observer_moment, NULL };
-	struct sweep *w = arg;
 	const struct vc_session *s = w->sessions ? &w->at[w->session[i]] : &w->base;
 	struct one o = { .opt = w->cfg->run, .tenants = s->tenants };
 	struct vc_plan *plan = NULL;
@@ -464,6 +511,21 @@ static int job(void *arg, size_t i, struct vc_error *err)
 	return rc;
 }
 
+static int job(void *arg, size_t i, struct vc_error *err)
+{
+	struct sweep *w = arg;
+	struct vc_error why = { 0 };
+	const char *broken = w->sessions ? w->broken[w->session[i]] : NULL;
+	int rc = broken ? VC_EFORMAT : answer(w, i, w->vary.listed ? &why : err);
+
+	if (rc == VC_OK || !w->vary.listed)
+		return rc;
+	if (rc != VC_ENOMEM)
+		return say_wrong(w, i, broken ? broken : why.message, err);
+	*err = why;
+	return rc;
+}
+
 static int done(void *arg, size_t i, struct vc_error *err)
 {
 	struct sweep *w = arg;
@@ -477,6 +539,7 @@ static int done(void *arg, size_t i, struct vc_error *err)
 	else if (!w->file)
 		bad |= fputs(l->json, stdout) < 0;
 	why = errno;
+	w->wrong += l->wrong;
 	VC_FREE(l->json, l->text);
 	*l = (struct line){ 0 };
 	return bad ? vc_fail(err, VC_EIO, "cannot write %s: %s",
@@ -540,11 +603,16 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 	for (size_t i = 0; i < w.n && w.line; i++) {
 		VC_FREE(w.line[i].json, w.line[i].text);
 	}
-	for (size_t i = 0; i < w.sessions; i++)
+	for (size_t i = 0; i < w.sessions; i++) {
 		vc_session_close(&w.at[i]);
+		free(w.broken[i]);
+	}
+	if (r == VC_OK && w.wrong)
+		r = vc_fail(err, VC_EUSAGE, "%zu of %zu scenarios could not be run: \"error\" in "
+			    "their lines says why", w.wrong, w.n);
 	vc_session_close(&w.base);
 	vc_vary_fini(&w.vary);
-	VC_FREE(w.at, w.session, w.run, w.line);
+	VC_FREE(w.at, w.broken, w.session, w.run, w.line);
 	return r;
 }
 

@@ -47,6 +47,14 @@ wrong "keys that differ" '{"gpu":"t4"}\n{"conf":"x"}' 1 'line 2: "conf" is not i
 wrong "a key that is missing" '{"gpu":"t4","fraction":1}\n{"gpu":"l4"}' 1 'line 2: "fraction" is missing'
 wrong "a value that is a list" '{"gpu":["t4"]}' 1 'line 1: "gpu" is no text or number'
 wrong "no object" '[1]' 1 'one JSON object per line'
+# One bad line of many is told in its place.
+{ head -n 2 "$TMP/scenarios"; echo '{"id":7,"batch":24,"conf":"nonsense:1"}'; sed -n 3p "$TMP/scenarios"; echo '{"id":8,"batch":"x","conf":""}'
+	sed -n 4,6p "$TMP/scenarios"; } > "$TMP/some_wrong"
+run sweep "$a" "$b" -g rtx4090 --scenarios "$TMP/some_wrong"
+expect "a bad scenario is told, and the others are run" 2 '^\{"id":7,"vary":.*"error":".*nonsense' '2 of 8 scenarios could not be run'
+printf '%s\n' "$out" | grep -v '"error"' > "$TMP/right"
+check "... with the lines that they have without it" cmp "$TMP/right" "$TMP/listed"
+wrong "a card that is none" '{"gpu":"nocard"}' 2 '1 of 1 scenarios could not be run'
 run sweep "$a" --scenarios /dev/null; expect "no scenarios are no runs" 0
 run sweep "$a" --vary gpu=t4 --scenarios /dev/null; expect "two ways to say it" 2 '' 'leave one out'
 

@@ -56,6 +56,7 @@ struct vc_dryrun_outcome {
 	int processes;             /* that used a device */
 	struct vc_dryrun_process process[VC_DRYRUN_PROCESSES]; /* the first of them */
 	uint64_t devices;          /* the program asked for one of so many, and there are less */
+	uint64_t steps;            /* of its optimizers */
 	uint64_t host_peak;        /* the most that one process held of the host's memory */
 	struct vc_dryrun_replay replay;
 };
@@ -65,6 +66,7 @@ struct vc_dryrun_outcome {
 struct vc_dryrun {
 	const struct vc_card *card;
 	uint64_t world, rank;      /* a rank of a job without the others; world 0: no such thing */
+	uint64_t first_steps;      /* of the optimizers of rank 0, which was played before */
 	char role[VC_DRYRUN_ROLE]; /* what makes that rank another one than rank 0 */
 	uint64_t total, context, beside; /* beside: memory of other processes */
 	bool up;                   /* fresh addresses go up */
@@ -109,6 +111,11 @@ int vc_dryrun_put_others(const struct vc_list *used, struct vc_error *err);
 /* Moves a recording to `out` that was cut off, and that nobody writes any more, out of the way. */
 void vc_dryrun_set_aside(const char *out);
 
+/* Ranks that were not played would decide something that the program went by, or the rank made no
+ * step where rank 0 made some. */
+bool vc_dryrun_ranks_decide(const struct vc_dryrun *run);
+/* What ranks tell each other changed with each round: it is named among what is not known. */
+void vc_dryrun_unsettled(struct vc_dryrun_outcome *o);
 enum vc_verdict vc_dryrun_verdict(const struct vc_dryrun *run);
 /* Bytes by which that peak can be off either way; what libraries may take on top is not in it. */
 uint64_t vc_dryrun_margin(const struct vc_dryrun_outcome *o);
@@ -140,9 +147,11 @@ void vc_dryrun_say_ranks(const struct vc_dryrun *runs, size_t n);
  * for a process that runs without the others. */
 int vc_world_put(uint64_t world, uint64_t rank, uint64_t per_node, struct vc_error *err);
 
-/* Whether a rank wanted to hear what another one would have told it, and nobody had. `dir`: where
- * the processes of the run report. Asked twice, it is false. */
-bool vc_world_unheard(const char *dir);
+/* What ranks that are played one after another told each other lies in `dir`, where they report.
+ * Stale: another one told that rank something new since it was played. Forget: it is about to be
+ * played (again). */
+bool vc_world_stale(const char *dir, uint64_t rank);
+void vc_world_forget(const char *dir, uint64_t rank);
 
 struct vc_role {
 	uint64_t rank;

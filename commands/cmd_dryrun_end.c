@@ -8,7 +8,7 @@
 #include "commands/cmd_dryrun.h"
 #include "common/emit.h"
 
-enum { SIGNALS = 64, OOM_KILLER = 9, VERDICT_DOES_NOT_FIT = 3 };
+enum { SIGNALS = 64, OOM_KILLER = 9, VERDICT_DOES_NOT_FIT = 3, VERDICT_UNDECIDED = 6 };
 
 static double gib(uint64_t bytes)
 {
@@ -47,16 +47,29 @@ const char *vc_dryrun_ended(const struct vc_dryrun_outcome *o, char *out, size_t
 	return out;
 }
 
+bool vc_dryrun_ranks_decide(const struct vc_dryrun *run)
+{
+	const struct vc_dryrun_outcome *o = &run->o;
+	size_t i = 0;
+	while (i < o->n_unknown && !o->unknown[i].ranks)
+		i++;
+	return i < o->n_unknown || (!o->steps && run->first_steps);
+}
+
 enum vc_verdict vc_dryrun_verdict(const struct vc_dryrun *run)
 {
 	if (run->o.refused)
 		return run->o.code ? VC_OOM : VC_FLUSHES;
-	return run->o.replay.other;
+	return run->o.replay.other == VC_FITS && vc_dryrun_ranks_decide(run) ?
+		VC_UNDECIDED : run->o.replay.other;
 }
 
 int vc_dryrun_code(const struct vc_dryrun *run)
 {
-	return vc_dryrun_verdict(run) == VC_FITS ? run->o.code : VERDICT_DOES_NOT_FIT;
+	enum vc_verdict v = vc_dryrun_verdict(run);
+	if (v == VC_FITS || (v == VC_UNDECIDED && run->o.code))
+		return run->o.code;
+	return v == VC_UNDECIDED ? VERDICT_UNDECIDED : VERDICT_DOES_NOT_FIT;
 }
 
 /* ---- the host ---- */

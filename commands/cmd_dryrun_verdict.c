@@ -31,6 +31,13 @@ static void add_unknown(struct vc_dryrun_outcome *o, const struct vc_null_unknow
 	raise_to(&o->unknown[i].least, u->least);
 	raise_to(&o->unknown[i].counted, u->counted);
 	raise_to(&o->unknown[i].most, u->most);
+	o->unknown[i].ranks |= u->ranks;
+}
+
+void vc_dryrun_unsettled(struct vc_dryrun_outcome *o)
+{
+	add_unknown(o, &(struct vc_null_unknown){ .ranks = 1,
+		.name = "what ranks tell each other, which changed with each round" });
 }
 
 static void add_workspaces(struct vc_dryrun_outcome *o, const struct vc_null_report *r)
@@ -87,6 +94,7 @@ static void read_report(const char *path, struct vc_dryrun_outcome *o)
 		}
 		o->asked += r->asked;
 		o->polled += r->polled;
+		o->steps += r->steps;
 		for (uint32_t i = 0; i < r->names && i < VC_REPORT_NAMES; i++)
 			add_unknown(o, &r->name[i]);
 		add_workspaces(o, r);
@@ -200,6 +208,19 @@ static double gib(uint64_t bytes)
 	return (double)bytes / (double)(1ull << 30);
 }
 
+static void say_undecided(const struct vc_dryrun *run)
+{
+	const struct vc_dryrun_outcome *o = &run->o;
+	if (!o->steps && run->first_steps)
+		fprintf(stderr, "  verdict: undecided; this rank made no step of an optimizer, and "
+			"rank 0 made %llu: it did not do its work\n",
+			(unsigned long long)run->first_steps);
+	else
+		fprintf(stderr, "  verdict: undecided; it fits with %.2f GiB left if the ranks "
+			"that were not played hold what those do that were\n",
+			gib(left_of(run)));
+}
+
 static void say_answer(const struct vc_dryrun *run)
 {
 	const struct vc_dryrun_outcome *o = &run->o;
@@ -220,13 +241,15 @@ static void say_answer(const struct vc_dryrun *run)
 			o->code ? "  the recording ends there: with --capacity 1TiB it is whole, "
 				  "and 'sim' on that says what would help\n" :
 				  "");
-	else if (vc_dryrun_verdict(run) != VC_FITS)
+	else if (o->replay.other != VC_FITS)
 		fprintf(stderr, "  verdict: %s with the less favourable order of addresses; it "
 			"fits with the other\n",
 			vc_dryrun_verdict(run) == VC_OOM ? "out of memory" : "at the limit");
 	else if (o->code)
 		fprintf(stderr, "  verdict: nothing was refused up to there, %.2f GiB left\n",
 			gib(left_of(run)));
+	else if (vc_dryrun_verdict(run) == VC_UNDECIDED)
+		say_undecided(run);
 	else if (is_close(run))
 		fprintf(stderr, "  verdict: too close to call; it fits with %.2f GiB left, and a "
 			"dry run can be off by %.2f GiB\n", gib(left_of(run)), gib(margin_of(o)));
@@ -298,6 +321,8 @@ static void say_unknown(const struct vc_dryrun_outcome *o)
 		else if (u->at_most)
 			fprintf(stderr, " (at most %s, not counted)",
 				amount(u->at_most, most, sizeof most));
+		else if (u->ranks)
+			fputs(" (ranks that were not played decide it)", stderr);
 		fputc('\n', stderr);
 	}
 }
@@ -345,8 +370,10 @@ void vc_dryrun_say(const struct vc_dryrun *run)
 static const char *word_of(const struct vc_dryrun *run)
 {
 	static const char *const words[] = { "fits", "at the limit", "undecided", "out of memory" };
-	if (run->o.code && vc_dryrun_verdict(run) == VC_FITS)
+	if (run->o.code && !run->o.refused && run->o.replay.other == VC_FITS)
 		return run->o.peak ? "ended early" : "did not start";
+	if (vc_dryrun_verdict(run) == VC_UNDECIDED)
+		return words[VC_UNDECIDED];
 	return is_close(run) ? "too close to call" : words[vc_dryrun_verdict(run)];
 }
 
@@ -363,21 +390,31 @@ void vc_dryrun_say_table(const struct vc_dryrun *runs, size_t n)
 
 void vc_dryrun_say_ranks(const struct vc_dryrun *runs, size_t n)
 {
-	const struct vc_dryrun *largest = runs, *least = runs;
+	const struct vc_dryrun *largest = NULL, *least = NULL;
+	size_t died = 0;
 	fprintf(stderr, "%8s %10s %10s  %-18s %s\n", "rank", "peak", "left", "verdict",
 		"what it is");
 	for (size_t i = 0; i < n; i++) {
 		const struct vc_dryrun *r = &runs[i];
-		largest = use_of(r) > use_of(largest) ? r : largest;
-		least = use_of(r) < use_of(least) ? r : least;
+		if (r->o.code && !r->o.refused) /* it did not get to its peak */
+			died++;
+		else
+			largest = !largest || use_of(r) > use_of(largest) ? r : largest;
+		if (largest && !(r->o.code && !r->o.refused))
+			least = !least || use_of(r) < use_of(least) ? r : least;
 		fprintf(stderr, "%8llu %6.2f GiB %6.2f GiB  %-18s %s\n",
 			(unsigned long long)r->rank, gib(use_of(r)), gib(left_of(r)), word_of(r),
 			r->role[0] ? r->role : "first of all");
 	}
-	fprintf(stderr, "of %llu ranks %zu were played; the largest is rank %llu with %.2f GiB, "
-		"%.2f GiB above the least\n", (unsigned long long)runs->world, n,
-		(unsigned long long)largest->rank, gib(use_of(largest)),
-		gib(use_of(largest) - use_of(least)));
+	fprintf(stderr, "of %llu ranks %zu were played; ", (unsigned long long)runs->world, n);
+	if (died)
+		fprintf(stderr, "%zu of them ended with an error of their own, so which is the "
+			"largest is not known\n", died);
+	else
+		fprintf(stderr,
+			"the largest is rank %llu with %.2f GiB, %.2f GiB above the least\n",
+			(unsigned long long)largest->rank, gib(use_of(largest)),
+			gib(use_of(largest) - use_of(least)));
 }
 
 /* ---- for programs ---- */

@@ -41,12 +41,25 @@ int vc_world_put(uint64_t world, uint64_t rank, uint64_t per_node, struct vc_err
 		setenv("TORCHELASTIC_RUN_ID", "none", 1) < 0 ? vc_nomem(err, "MASTER_ADDR") : 0;
 }
 
-bool vc_world_unheard(const char *dir)
+static const char *mark_of(const char *dir, const char *what, uint64_t rank, char *out, size_t n)
+{
+	snprintf(out, n, "%s/world/%s.%llu", dir, what, (unsigned long long)rank);
+	return out;
+}
+
+bool vc_world_stale(const char *dir, uint64_t rank)
 {
 	char path[600];
 
-	snprintf(path, sizeof path, "%s/world/unheard", dir);
-	return unlink(path) == 0;
+	return access(mark_of(dir, "stale", rank, path, sizeof path), F_OK) == 0;
+}
+
+void vc_world_forget(const char *dir, uint64_t rank)
+{
+	char path[600];
+
+	unlink(mark_of(dir, "stale", rank, path, sizeof path));
+	unlink(mark_of(dir, "asked", rank, path, sizeof path));
 }
 
 int vc_world_roles(const char *path, struct vc_role **roles, size_t *n, struct vc_error *err)

@@ -56,6 +56,16 @@ void vc_null_settle(const void *from, size_t size)
 		fetch(from, size);
 }
 
+/* On the device with the copy (`to`), or read on the host. */
+static void pass_mark(const void *to, const void *from, size_t size)
+{
+	const char *what = from ? vc_null_is_made_up(from, size) : NULL;
+	if (to)
+		vc_null_made_up(to, size, what);
+	else if (what)
+		vc_null_read_made_up(what);
+}
+
 void vc_null_copy(void *to, const void *from, size_t size)
 {
 	if (!size || !to || !from || to == from)
@@ -71,6 +81,7 @@ void vc_null_copy(void *to, const void *from, size_t size)
 		if (to_device)
 			vc_null_wash(to, size);
 		memmove(to, from, size);
+		pass_mark(to_device ? to : NULL, from_device ? from : NULL, size);
 	} else if (!to_device) {
 		memset(to, 0, size);
 	}
@@ -81,8 +92,10 @@ void vc_null_fill(void *to, const void *value, size_t width, size_t count)
 	bool to_device = vc_null_owner((uint64_t)to) >= 0;
 	if (to_device && width * count > vc_null_card()->copy_max)
 		return;
-	if (to_device)
+	if (to_device) {
 		vc_null_wash(to, width * count);
+		vc_null_made_up(to, width * count, NULL);
+	}
 	for (size_t i = 0; i < count; i++)
 		memcpy((char *)to + i * width, value, width);
 }

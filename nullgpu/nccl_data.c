@@ -24,6 +24,7 @@ struct arrival {
 	size_t size;
 	uint64_t number;
 	int from;
+	bool whole; /* numbers */
 	struct arrival *next;
 };
 
@@ -51,6 +52,46 @@ bool vc_nccl_gather(struct vc_nccl *c, const void *mine, size_t size, void *all)
 	return good;
 }
 
+/* ---- equal ranks: what other ranks would have said ---- */
+
+/* Whole numbers of which nobody knows whether other ranks hold the same. */
+static void note(const struct vc_nccl *c, const void *to, size_t size, int type, const char *what,
+		 bool sure)
+{
+	if (c->x.equal)
+		vc_null_made_up(to, size, sure || c->ranks < 2 || vc_reduce_is_float(type) ?
+			NULL : what);
+}
+
+/* As vc_nccl_gather, of whole numbers. Who was not played is taken to hold what the next one below
+ * holds. True: all are known, or several, and they hold the same. */
+static bool gather_played(struct vc_nccl *c, const void *mine, size_t size, char *all)
+{
+	uint64_t number = c->calls++;
+	int others = 0, from = -1, next = 0;
+	bool same = true;
+	vc_exchange_say(&c->x, number, VC_TO_ALL, mine, size, true);
+	for (int i = 0; i < c->ranks; i++) {
+		char *at = all + (size_t)i * size;
+		bool played = next < c->x.n_played && c->x.played[next].rank == i;
+		next += played;
+		bool heard = played &&
+			vc_exchange_hear(&c->x, number, i, VC_TO_ALL, at, size);
+		others += heard;
+		if (i == c->rank)
+			memcpy(at, mine, size);
+		if (i == c->rank || heard) {
+			same = same && !memcmp(at, mine, size);
+			for (int k = from < 0 ? 0 : i; k < i; k++)
+				memcpy(all + (size_t)k * size, at, size);
+			from = i;
+		} else if (from >= 0) {
+			memcpy(at, all + (size_t)from * size, size);
+		}
+	}
+	return others == c->ranks - 1 || (others && same);
+}
+
 /* ---- receives ---- */
 
 /* Takes the oldest arrival that lies in the range out of the list. */
@@ -68,12 +109,25 @@ static struct arrival *take_in(const char *from, size_t size)
 	return a;
 }
 
+/* An equal rank that was not played sends what this one sends to itself; otherwise nothing is
+ * known. */
+static bool receive(const struct arrival *a, bool wait)
+{
+	struct vc_exchange *x = &a->c->x;
+	if (x->equal && vc_exchange_hear(x, a->number, a->from, x->rank, a->to, a->size))
+		return true;
+	bool there = vc_exchange_get(x, a->number, a->from, a->c->rank, a->to, a->size, wait);
+	if (x->equal && a->whole && (wait || there) && a->from != x->rank)
+		vc_null_made_up(a->to, a->size, "a message of another rank");
+	return there;
+}
+
 /* Somebody is about to look at these bytes. */
 static void fetch(const void *from, size_t size)
 {
 	struct arrival *a;
 	while (__atomic_load_n(&arrivals, __ATOMIC_ACQUIRE) && (a = take_in(from, size)) != NULL) {
-		vc_exchange_get(&a->c->x, a->number, a->from, a->c->rank, a->to, a->size, true);
+		receive(a, true);
 		free(a);
 	}
 }
@@ -86,8 +140,7 @@ static void fetch_ready(void)
 	pthread_mutex_lock(&lock);
 	for (struct arrival **at = &arrivals; *at; ) {
 		struct arrival *a = *at;
-		if (!vc_exchange_get(&a->c->x, a->number, a->from, a->c->rank, a->to, a->size,
-				     false)) {
+		if (!receive(a, false)) {
 			at = &a->next;
 			continue;
 		}
@@ -112,12 +165,12 @@ void vc_nccl_forget(const struct vc_nccl *c)
 	pthread_mutex_unlock(&lock);
 }
 
-static int expect(struct vc_nccl *c, void *to, size_t size, int from)
+static int expect(struct vc_nccl *c, void *to, size_t size, int from, bool whole)
 {
 	struct arrival *a = calloc(1, sizeof *a);
 	if (!a)
 		return NCCL_SYSTEM_ERROR;
-	*a = (struct arrival){ c, to, size, c->received[from]++, from, NULL };
+	*a = (struct arrival){ c, to, size, c->received[from]++, from, whole, NULL };
 	pthread_mutex_lock(&lock);
 	struct arrival **at = &arrivals;
 	while (*at)
@@ -144,12 +197,18 @@ static void move(void *to, const void *from, size_t size, void *stream)
 }
 
 /* The ranks' contributions, `size` bytes each; NULL when they are not exchanged. To be freed. */
-static char *contributions(struct vc_nccl *c, const void *from, size_t size, int type, void *stream)
+static char *contributions(struct vc_nccl *c, const void *from, size_t size, int type, void *stream,
+			   bool *sure)
 {
+	*sure = false;
 	if (c->ranks < 2 || !decides(c, size, type, stream))
 		return NULL;
 	fetch(from, size);
 	char *all = malloc((size_t)c->ranks * size + 1);
+	if (all && c->x.equal && !vc_reduce_is_float(type)) {
+		*sure = gather_played(c, from, size, all);
+		return all;
+	}
 	if (all && vc_nccl_gather(c, from, size, all))
 		return all;
 	free(all);
@@ -172,11 +231,13 @@ VC_API(int, ncclAllReduce, const void *from, void *to, size_t n, int type, int o
        struct vc_nccl *c, void *stream)
 {
 	size_t size = n * vc_reduce_width(type);
-	char *all = contributions(c, from, size, type, stream);
+	bool sure;
+	char *all = contributions(c, from, size, type, stream, &sure);
 	if (all)
 		reduce(to, all, c->ranks, size, 0, n, type, op);
 	else
 		move(to, from, size, stream);
+	note(c, to, size, type, "all-reduce", sure);
 	free(all);
 	return work("ncclAllReduce", (double)size, stream);
 }
@@ -185,13 +246,32 @@ VC_API(int, ncclReduce, const void *from, void *to, size_t n, int type, int op, 
        struct vc_nccl *c, void *stream)
 {
 	size_t size = n * vc_reduce_width(type);
-	char *all = contributions(c, from, size, type, stream);
+	bool sure;
+	char *all = contributions(c, from, size, type, stream, &sure);
 	if (all && c->rank == root)
 		reduce(to, all, c->ranks, size, 0, n, type, op);
 	else if (c->rank == root)
 		move(to, from, size, stream);
+	if (c->rank == root)
+		note(c, to, size, type, "reduce", sure);
 	free(all);
 	return work("ncclReduce", (double)size, stream);
+}
+
+/* To ranks that run, or that may be played later. */
+static void post(struct vc_nccl *c, uint64_t number, int to, const void *from, size_t size,
+		 int type)
+{
+	if (!c->x.equal)
+		vc_exchange_put(&c->x, number, to, from, size);
+	else if (!vc_reduce_is_float(type) || to == c->rank)
+		vc_exchange_say(&c->x, number, to, from, size, false);
+}
+
+static bool hear(struct vc_nccl *c, uint64_t number, int from, int to, void *data, size_t size)
+{
+	return c->x.equal ? vc_exchange_hear(&c->x, number, from, to, data, size) :
+		vc_exchange_get(&c->x, number, from, to, data, size, true);
 }
 
 /* Only the root has something to say, and does not wait. */
@@ -199,15 +279,17 @@ VC_API(int, ncclBroadcast, const void *from, void *to, size_t n, int type, int r
        struct vc_nccl *c, void *stream)
 {
 	size_t size = n * vc_reduce_width(type);
-	bool exchanged = c->ranks > 1 && decides(c, size, type, stream);
+	bool exchanged = c->ranks > 1 && decides(c, size, type, stream), heard = c->rank == root;
 	uint64_t number = exchanged ? c->calls++ : 0;
 	if (exchanged && c->rank == root) {
 		fetch(from, size);
-		vc_exchange_put(&c->x, number, VC_TO_ALL, from, size);
+		post(c, number, VC_TO_ALL, from, size, type);
+	} else if (exchanged) {
+		heard = hear(c, number, root, VC_TO_ALL, to, size);
 	}
-	if (!exchanged || c->rank == root ||
-	    !vc_exchange_get(&c->x, number, root, VC_TO_ALL, to, size, true))
+	if (!exchanged || c->rank == root || !heard)
 		move(to, from, size, stream);
+	note(c, to, size, type, "broadcast", heard);
 	return work("ncclBroadcast", (double)size, stream);
 }
 
@@ -218,13 +300,16 @@ VC_API_RETURNS(ncclBcast, (void *data, size_t n, int type, int root, struct vc_n
 static void gather(const void *from, char *to, size_t size, int type, struct vc_nccl *c,
 		   void *stream)
 {
-	char *all = contributions(c, from, size, type, stream);
+	bool sure;
+	char *all = contributions(c, from, size, type, stream, &sure);
 	if (all && to) {
 		vc_null_wash(to, (size_t)c->ranks * size);
 		memcpy(to, all, (size_t)c->ranks * size);
 	}
 	for (int i = 0; !all && to && i < c->ranks; i++)
 		move(to + (size_t)i * size, from, size, stream);
+	if (to)
+		note(c, to, (size_t)c->ranks * size, type, "all-gather", sure);
 	free(all);
 }
 
@@ -248,16 +333,18 @@ VC_API(int, ncclScatter, const void *from, void *to, size_t n, int type, int roo
        struct vc_nccl *c, void *stream)
 {
 	size_t size = n * vc_reduce_width(type);
-	bool exchanged = c->ranks > 1 && decides(c, size, type, stream);
+	bool exchanged = c->ranks > 1 && decides(c, size, type, stream), heard = c->rank == root;
 	uint64_t number = exchanged ? c->calls++ : 0;
 	const char *mine = from ? (const char *)from + (size_t)c->rank * size : to;
 	if (exchanged && c->rank == root)
 		fetch(from, size * (size_t)c->ranks);
 	for (int i = 0; exchanged && c->rank == root && i < c->ranks; i++)
-		vc_exchange_put(&c->x, number, i, (const char *)from + (size_t)i * size, size);
-	if (!exchanged || c->rank == root ||
-	    !vc_exchange_get(&c->x, number, root, c->rank, to, size, true))
+		post(c, number, i, (const char *)from + (size_t)i * size, size, type);
+	if (exchanged && c->rank != root)
+		heard = hear(c, number, root, c->rank, to, size);
+	if (!exchanged || c->rank == root || !heard)
 		move(to, mine, size, stream);
+	note(c, to, size, type, "scatter", heard);
 	return work("ncclScatter", (double)size, stream);
 }
 
@@ -265,11 +352,13 @@ VC_API(int, ncclReduceScatter, const void *from, void *to, size_t n, int type, i
        struct vc_nccl *c, void *stream)
 {
 	size_t part = n * vc_reduce_width(type), size = part * (size_t)c->ranks;
-	char *all = contributions(c, from, size, type, stream);
+	bool sure;
+	char *all = contributions(c, from, size, type, stream, &sure);
 	if (all)
 		reduce(to, all, c->ranks, size, n * (size_t)c->rank, n, type, op);
 	else
 		move(to, (const char *)from + (size_t)c->rank * part, part, stream);
+	note(c, to, part, type, "reduce-scatter", sure);
 	free(all);
 	return work("ncclReduceScatter", (double)size, stream);
 }
@@ -278,7 +367,8 @@ VC_API(int, ncclAlltoAll, const void *from, void *to, size_t n, int type, struct
        void *stream)
 {
 	size_t part = n * vc_reduce_width(type), size = part * (size_t)c->ranks;
-	char *all = contributions(c, from, size, type, stream);
+	bool sure;
+	char *all = contributions(c, from, size, type, stream, &sure);
 	if (all)
 		vc_null_wash(to, size);
 	for (int i = 0; all && i < c->ranks; i++)
@@ -286,6 +376,7 @@ VC_API(int, ncclAlltoAll, const void *from, void *to, size_t n, int type, struct
 		       all + (size_t)i * size + (size_t)c->rank * part, part);
 	if (!all)
 		move(to, from, size, stream);
+	note(c, to, size, type, "all-to-all", sure);
 	free(all);
 	return work("ncclAlltoAll", (double)size, stream);
 }
@@ -300,7 +391,7 @@ VC_API(int, ncclSend, const void *from, size_t n, int type, int to, struct vc_nc
 	vc_nccl_meet(c, to);
 	if (decides(c, size, type, stream)) {
 		fetch(from, size);
-		vc_exchange_put(&c->x, c->sent[to]++, to, from, size);
+		post(c, c->sent[to]++, to, from, size, type);
 	}
 	return work("ncclSend", (double)size, stream);
 }
@@ -313,6 +404,6 @@ VC_API(int, ncclRecv, void *to, size_t n, int type, int from, struct vc_nccl *c,
 		return NCCL_INVALID_ARGUMENT;
 	vc_nccl_meet(c, from);
 	if (decides(c, size, type, stream))
-		rc = expect(c, to, size, from);
+		rc = expect(c, to, size, from, !vc_reduce_is_float(type));
 	return rc ? rc : work("ncclRecv", (double)size, stream);
 }

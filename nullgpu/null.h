@@ -141,6 +141,17 @@ VC_SHARED int vc_null_is_fresh(const void *p);
 /* Whether anybody tells what is handed out. */
 VC_SHARED int vc_null_is_told(void);
 
+/* ---- made_up.c: numbers that ranks which do not run would have decided ---- */
+/* That memory holds such a number, of the call `what` (a literal); NULL: it does no longer. */
+VC_SHARED void vc_null_made_up(const void *p, uint64_t size, const char *what);
+/* What some of that memory holds; NULL: no such number. */
+VC_SHARED const char *vc_null_is_made_up(const void *p, uint64_t size);
+/* One was read on the host. `tell`, where there is one, finds out who reads it, and reports it. */
+VC_SHARED void vc_null_read_made_up(const char *what);
+VC_SHARED void vc_null_on_made_up(void (*tell)(const char *what));
+/* report.c: other ranks decide something that the program goes by. */
+VC_SHARED void vc_null_ranks_decide(const char *name);
+
 /* ---- copies.c: real for small data, dropped for large; pinned host memory ---- */
 VC_SHARED void vc_null_copy(void *to, const void *from, size_t size);
 /* `fetch` is called before anybody reads device memory: some of it may be on its way from another

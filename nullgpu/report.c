@@ -146,6 +146,24 @@ void vc_null_at_most(const char *name, uint64_t bytes)
 	pthread_mutex_unlock(&lock);
 }
 
+void vc_null_ranks_decide(const char *name)
+{
+	struct vc_null_report *r = vc_null_report();
+	pthread_mutex_lock(&lock);
+	struct vc_null_unknown *u = entry(r, name);
+	if (u)
+		u->ranks = 1;
+	pthread_mutex_unlock(&lock);
+}
+
+/* From the python side: an optimizer has made a step. */
+VC_SHARED void vc_null_step(void);
+
+void vc_null_step(void)
+{
+	__atomic_add_fetch(&vc_null_report()->steps, 1, __ATOMIC_RELAXED);
+}
+
 static void raise_to(uint64_t *v, uint64_t to)
 {
 	if (*v < to)

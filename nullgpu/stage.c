@@ -294,7 +294,8 @@ static int link_library(struct work *w, size_t i, struct vc_error *err)
 static int link_python(struct work *w, struct vc_error *err)
 {
 	static const char *const modules[] = { "sitecustomize.py", "vramcast_null_values.py",
-		"vramcast_null_world.py", "vramcast_null_host.py", "vramcast_null_xla.py" };
+		"vramcast_null_world.py", "vramcast_null_said.py", "vramcast_null_host.py",
+		"vramcast_null_xla.py" };
 	char from[1024], to[1024];
 	snprintf(to, sizeof to, "%s/python", w->stage->dir);
 	int failed = mkdir(to, 0700);

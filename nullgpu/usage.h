@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#define VC_REPORT_MAGIC 0x3374726f70657276ull
+#define VC_REPORT_MAGIC 0x3474726f70657276ull
 #define VC_REPORT_DEVICES 16
 #define VC_REPORT_NAMES 128
 #define VC_REPORT_NAME 120
@@ -25,6 +25,7 @@ struct vc_null_report {
 	uint64_t asked;  /* times the program asked how much memory there is, before anything was
 			    refused */
 	uint64_t polled; /* times it asked whether work on the device had finished */
+	uint64_t steps;  /* of its optimizers */
 	uint32_t convolutions; /* 1: workspaces of convolutions were answered by rule */
 	int32_t pid, parent;
 	int32_t ended;  /* 1: by exit or _exit; 0: by a signal, or it runs on */
@@ -36,6 +37,7 @@ struct vc_null_report {
 		uint64_t at_most;          /* bytes that may come on top; 0: not known */
 		uint64_t least, counted,
 			most; /* of a single request; most 0: there is no such interval */
+		uint32_t ranks; /* 1: ranks that were not played would decide it */
 		char name[VC_REPORT_NAME]; /* what was answered with a bound or a guess */
 	} name[VC_REPORT_NAMES];
 	uint32_t workspaces;

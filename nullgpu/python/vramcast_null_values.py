@@ -148,6 +148,10 @@ class _Memory:
         self.settle.argtypes, self.settle.restype = (ctypes.c_void_p, ctypes.c_size_t), None
         self.is_fresh.argtypes = (ctypes.c_void_p,)
         self.is_told = driver.vc_null_is_told
+        self.made_up, self.mark = driver.vc_null_is_made_up, driver.vc_null_made_up
+        self.made_up.argtypes, self.made_up.restype = (ctypes.c_void_p, ctypes.c_uint64), ctypes.c_void_p
+        self.mark.argtypes, self.mark.restype = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p), None
+        self.one_of_many = "VRAMCAST_NULL_WORLD" in os.environ
         self.flat = {}
         self.told = False  # fresh memory reads as zeros: nothing has to be cleared here
         self.known = {}  # address of a large storage -> type of the values it holds
@@ -302,6 +306,22 @@ class _Memory:
                               r.numel() * r.element_size() if r.is_contiguous() else 0)
             elif r.is_cuda:
                 self.forget([r])
+
+    def decided_by(self, tensors):
+        """The call by which ranks that were not played decide one of these numbers, or None."""
+        for t in tensors:
+            at = t.data_ptr() if self.one_of_many else 0
+            what = at and t.numel() and self.made_up(at, t.numel() * t.element_size())
+            if what:
+                return what
+        return None
+
+    def decide(self, results, what):
+        """Numbers that are made of such are so, too; floating point decides no size."""
+        for t in results if self.one_of_many else ():
+            if t.is_cuda and self.is_plain(t) and self.is_little(t):
+                self.mark(t.data_ptr(), t.numel() * t.element_size(),
+                          None if t.dtype.is_floating_point else what)
 
     def is_check(self, name, tensors):
         return name in HOLDS or (name in LEAST and tensors[0].dtype is self.torch.bool)
@@ -542,6 +562,9 @@ def _make_handler(torch, memory):
                                 "norm" not in name):
             return large(func, name, mutable, args, kwargs)
         done = None
+        what = memory.decided_by(device[1:] if name in OVERWRITE else device)
+        if what and name in COUNTED:
+            driver.vc_null_read_made_up(ctypes.c_void_p(what))
         try:
             if name in COUNTED:
                 done = tell_count(func, name, args, kwargs)
@@ -569,6 +592,7 @@ def _make_handler(torch, memory):
                 memory.learn(args[0])
             elif args[0].is_cuda:
                 memory.learn_part(args[0])
+            memory.decide(results, what)
         except Exception:  # no such kernel on the CPU: as if it were large
             if not mutable:
                 memory.zero(results)

@@ -42,6 +42,23 @@ for version in ${TORCH:-2.9.1 newest}; do
 		check "$version: stage $rank hears the shapes from a stage that was played" \
 			same "$TMP/real.rank$rank.vct" "$TMP/role.rank$rank.vct"
 	done
+	# What other ranks decide: as beside real ones, or named and undecided.
+	decides() { # WAY RANK MIB VERDICT
+		timeout 300 "$VRAMCAST" dryrun -q -g a100-80g-sxm --world 8 --rank "$2" --no-record --report "$TMP/r.json" -- \
+			"$py" tests/nullgpu/world/decide.py "$1" > "$TMP/out" 2> "$TMP/err"
+		check "$version, $1: rank $2 of 8 asks for $3 MiB: $4" sh -c '[ "$(tail -1 "$1")" = "MiB $2" ] &&
+			grep -q "\"verdict\": \"$3\"" "$4"' sh "$TMP/out" "$3" "$4" "$TMP/r.json"
+	}
+	for rank in 0 7; do
+		decides flag $rank 100 fits; decides same $rank 100 fits; decides half $rank 400 fits; decides loss $rank 3 fits
+		decides store $rank 77 fits; decides announced $rank 100 fits; decides batched $rank 100 fits
+		decides largest $rank 800 undecided; decides derived $rank 1601 undecided; decides host $rank 800 undecided
+		decides objects $rank 107 undecided
+	done
+	decides growing 7 90 undecided # 130 in truth: ranks 1, 2 and 4 to 6 were not heard
+	decides backward 0 40 undecided; decides backward 7 40 fits
+	"$VRAMCAST" dryrun -g a100-80g-sxm --world 8 --no-record -- "$py" tests/nullgpu/world/decide.py key > "$TMP/out" 2> "$TMP/err"
+	check "$version: a key that nobody set is named" grep -q "no rank that was played has set the key 'default_pg/0//from5'" "$TMP/err"
 	dry --world 1024 --roles --report "$TMP/roles.json" -o "$TMP/roles.vct" -- "$py" "$program" tp_fsdp
 	check "$version: the roles of a job on 512 x 2 cards are played" \
 		test "$(grep -c '"world": 1024' "$TMP/roles.json")" -ge 4

@@ -20,6 +20,8 @@ int ncclBroadcast(const void *from, void *to, size_t n, int type, int root, stru
 		  void *s);
 int ncclSend(const void *from, size_t n, int type, int to, struct comm *c, void *s);
 int ncclRecv(void *to, size_t n, int type, int from, struct comm *c, void *s);
+void vc_null_id(const struct id *id, const struct id *as);
+void vc_null_on_made_up(void (*tell)(const char *what));
 void vc_null_group(int color, int ranks, int rank);
 int cudaMalloc(void **p, size_t n);
 int cudaMemsetAsync(void *to, int value, size_t n, void *stream);
@@ -29,7 +31,7 @@ int cudaEventRecord(void *event, void *stream);
 int cudaEventQuery(void *event);
 int cudaMemcpy(void *to, const void *from, size_t n, int kind);
 
-enum { RANKS = 1024, MINE = 7, INT64 = 4, FLOAT = 7, SUM = 0, AVG = 4 };
+enum { RANKS = 1024, MINE = 7, INT64 = 4, FLOAT = 7, SUM = 0, MAX = 2, AVG = 4 };
 
 static int bad;
 
@@ -167,11 +169,48 @@ static void watchdog(struct comm *c)
 	check(took < LOOKS * ROUND_NS * 2 / 3, "which does not wait for the watchdog's sleep");
 }
 
-int main(void)
+/* ---- ranks that are played one after another ---- */
+
+static void hear_read(const char *what)
+{
+	printf("read %s\n", what);
+}
+
+/* One of four, which holds `value`: the largest of all, what rank 0 holds, and what comes from the
+ * rank below. */
+static void play(int rank, int64_t value)
+{
+	struct id own, shared;
+	struct comm *c = NULL;
+	int64_t got = -1, *one = device(sizeof got), *other = device(sizeof got);
+	setenv("VRAMCAST_NULL_WORLD", "4", 1);
+	memset(&shared, 5, sizeof shared);
+	ncclGetUniqueId(&own);
+	vc_null_id(&own, &shared); /* what the root has, and what the others hear */
+	vc_null_on_made_up(hear_read);
+	ncclCommInitRank(&c, 4, rank == 0 ? own : shared, rank);
+	cudaMemcpy(one, &value, sizeof value, 1);
+	ncclAllReduce(one, other, 1, INT64, MAX, c, NULL);
+	cudaMemcpy(&got, other, sizeof got, 2);
+	printf("largest %lld\n", (long long)got);
+	ncclBroadcast(one, other, 1, INT64, 0, c, NULL);
+	cudaMemcpy(&got, other, sizeof got, 2);
+	printf("of rank 0 %lld\n", (long long)got);
+	ncclSend(one, 1, INT64, (rank + 1) % 4, c, NULL);
+	ncclRecv(other, 1, INT64, (rank + 3) % 4, c, NULL);
+	cudaMemcpy(&got, other, sizeof got, 2);
+	printf("sent %lld\n", (long long)got);
+}
+
+int main(int argc, char **argv)
 {
 	struct id id;
 	struct comm *c = NULL, *half = NULL;
 	int n = 0, rank = 0;
+	if (argc == 3) {
+		play(atoi(argv[1]), atoi(argv[2]));
+		return 0;
+	}
 	setenv("VRAMCAST_NULL_WORLD", "1024", 1);
 	check(!ncclGetUniqueId(&id) && !ncclCommInitRank(&c, RANKS, id, MINE),
 	      "a communicator of 1,024 ranks waits for nobody");

@@ -13,6 +13,25 @@ while read -r line; do
 	case $line in "ok - "*) pass "${line#ok - }" ;; "not ok - "*) fail "${line#not ok - }" ;; esac
 done < "$TMP/out"
 
+# Ranks that are played one after another hear each other, and who would hear something else now is marked.
+mkdir -p "$TMP/played"
+plays() { # RANK VALUE LINES
+	rm -f "$TMP/played/world/stale.$1"
+	got=$(env LD_LIBRARY_PATH="$TMP/lib" VRAMCAST_NULL_TOTAL=1073741824 VRAMCAST_NULL_REPORT="$TMP/played" RANK="$1" \
+		"$BUILD/tests/nullgpu/nccl" "$1" "$2" | tr '\n' ';'); [ "$got" = "$3" ] || { echo "got $got"; false; }; }
+again() { [ "$(ls "$TMP/played/world" 2> /dev/null | grep stale)" = "$1" ]; }
+check "the first rank is told what it holds itself, and that others decide it" plays 0 10 \
+	'read all-reduce;largest 10;of rank 0 10;read a message of another rank;sent 10;'
+check "... and nobody is to be played again" again ''
+check "another hears the first, and that they hold different things" plays 1 30 'read all-reduce;largest 30;of rank 0 10;sent 10;'
+check "... which the first is told when it is played again" again stale.0
+check "... where it hears the other" plays 0 10 'read all-reduce;largest 30;of rank 0 10;read a message of another rank;sent 10;'
+check "... and then nobody hears anything new" again ''
+rm -rf "$TMP/played"/*
+plays 0 10 '' > /dev/null
+check "what several hold alike is known" plays 1 10 'largest 10;of rank 0 10;sent 10;'
+check "... and no reason to play the first again" again ''
+
 run dryrun -g rtx4090 --rank 3 -- true
 expect "a rank needs a job" 2 '' 'need --world N'
 run dryrun -g rtx4090 --world 8 --ranks 2 -- true

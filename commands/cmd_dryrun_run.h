@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_dryrun_run.h - one run of the program of a dry run, and the ranks that are played beside it.
+ */
+#ifndef VC_CMD_DRYRUN_RUN_H
+#define VC_CMD_DRYRUN_RUN_H
+
+#include "commands/cmd_dryrun.h"
+#include "commands/record_keep.h"
+#include "nullgpu/stage.h"
+
+struct vc_dryrun_config {
+	struct vc_list gpus, params, used;
+	uint64_t capacity, context, devices, ranks, world, rank, steps, max_size;
+	const char *out, *report, *stacks, *addresses, *values, *exit_code, *host_weights;
+	struct vc_record_keep keep;
+	bool no_record, roles, again;
+	struct vc_dryrun_cudnn *cudnn; /* no option: where it was found */
+};
+
+struct vc_dryrun_run {
+	const struct vc_dryrun_config *cfg;
+	struct vc_stage *stage;
+	struct vc_dryrun *d;
+};
+
+/* Until nobody tells anybody anything new; so often at most. */
+enum { VC_DRYRUN_ROUNDS = 4 };
+
+int vc_dryrun_put_size(const char *name, uint64_t v, struct vc_error *err);
+/* The environment that all runs share. */
+int vc_dryrun_put_stage(const struct vc_dryrun_config *c, const struct vc_stage *s,
+			struct vc_error *err);
+/* Runs the program on the card of r->d, judges it and says what came out. The exit code, or < 0. */
+int vc_dryrun_card(struct vc_dryrun_run *r, size_t argc, char **argv, struct vc_console *con);
+
+#endif

@@ -60,14 +60,15 @@ enum vc_verdict vc_dryrun_verdict(const struct vc_dryrun *run)
 {
 	if (run->o.refused)
 		return run->o.code ? VC_OOM : VC_FLUSHES;
-	return run->o.replay.other == VC_FITS && vc_dryrun_ranks_decide(run) ?
+	/* one that ended with an error of its own says what it did until then */
+	return run->o.replay.other == VC_FITS && !run->o.code && vc_dryrun_ranks_decide(run) ?
 		VC_UNDECIDED : run->o.replay.other;
 }
 
 int vc_dryrun_code(const struct vc_dryrun *run)
 {
 	enum vc_verdict v = vc_dryrun_verdict(run);
-	if (v == VC_FITS || (v == VC_UNDECIDED && run->o.code))
+	if (v == VC_FITS)
 		return run->o.code;
 	return v == VC_UNDECIDED ? VERDICT_UNDECIDED : VERDICT_DOES_NOT_FIT;
 }

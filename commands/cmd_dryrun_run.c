@@ -335,6 +335,14 @@ static int play_others(const struct vc_dryrun_run *r, const struct vc_role *role
 	return 0;
 }
 
+static bool is_any_stale(const struct vc_dryrun_run *r, const struct vc_role *roles, size_t n)
+{
+	bool stale = vc_world_stale(r->stage->dir, r->d->rank) || vc_world_stale(r->stage->dir, 0);
+	for (size_t i = 0; i < n && !stale; i++)
+		stale = vc_world_stale(r->stage->dir, roles[i].rank);
+	return stale;
+}
+
 /* The rank, and whoever decides what it goes by, until nobody tells anybody something new. One that
  * runs out of memory has told enough. */
 static int run_rank(const struct vc_dryrun_run *r, const struct vc_command *record, size_t argc,
@@ -353,9 +361,7 @@ static int run_rank(const struct vc_dryrun_run *r, const struct vc_command *reco
 	int found = vc_world_roles(path, &roles, &n, &con->err);
 	for (int round = 0; found >= 0 && rc >= 0 && round < VC_DRYRUN_ROUNDS; round++) {
 		bool all = round == 0 && n > 1 && vc_dryrun_ranks_decide(d);
-		if ((rc && d->o.refused) ||
-		    (!all && !vc_world_stale(r->stage->dir, d->rank) &&
-		     !vc_world_stale(r->stage->dir, 0)))
+		if ((rc && d->o.refused) || (!all && !is_any_stale(r, roles, n)))
 			break;
 		if (all && !con->quiet)
 			fprintf(stderr, "vramcast dryrun: rank %llu goes by what other ranks hold: "
@@ -367,8 +373,7 @@ static int run_rank(const struct vc_dryrun_run *r, const struct vc_command *reco
 			rc = run_once(r, record, argc, argv, con);
 	}
 	bool ran_out = rc > 0 && d->o.refused;
-	if (rc >= 0 && !ran_out && (vc_world_stale(r->stage->dir, d->rank) ||
-				    vc_world_stale(r->stage->dir, 0)))
+	if (rc >= 0 && !ran_out && is_any_stale(r, roles, n))
 		vc_dryrun_unsettled(&d->o);
 	free(roles);
 	return found < 0 ? found : rc;

@@ -350,7 +350,7 @@ def _collect_objects(torch, c10d, modules, driver):
     for f in (all_gather_object, gather_object, broadcast_object_list, broadcast,
               send_object_list, recv_object_list, recv, scatter_object_list):
         _replace(modules, f.__name__, f)
-    return say_along, hear_along, lambda: bool(inside)
+    return say_along, hear_along, lambda: bool(inside), as_one
 
 
 # ---- messages of whole numbers between ranks ----
@@ -363,12 +363,13 @@ def _decides(tensor):
 def _send_numbers(c10d, modules, driver, along):
     """What stages of a pipeline announce to each other. libnccl carries what a rank sent to this one; where
     that one was not played, another that sent to a rank as far away is heard."""
-    say_along, hear_along, is_inside = along
+    say_along, hear_along, is_inside, as_one = along
 
     def saying(send):
         def said(tensor, *args, **names):
-            work = send(tensor, *args, **names)
-            if _decides(tensor) and not is_inside():
+            own = not is_inside()  # not what another one of these calls
+            work = as_one(send, tensor, *args, **names)
+            if _decides(tensor) and own:
                 say_along(tensor.cpu(), _root(c10d, names, 0, args, "dst"), "numbers")
             return work
         said.__name__ = send.__name__
@@ -376,8 +377,9 @@ def _send_numbers(c10d, modules, driver, along):
 
     def hearing(receive):
         def heard(tensor, *args, **names):
-            work = receive(tensor, *args, **names)
-            if _decides(tensor) and not is_inside():
+            own = not is_inside()
+            work = as_one(receive, tensor, *args, **names)
+            if _decides(tensor) and own:
                 if tensor.is_cuda and hasattr(driver, "vc_null_settle"):
                     driver.vc_null_settle(ctypes.c_void_p(tensor.data_ptr()), ctypes.c_size_t(tensor.nbytes))
                 hear_along(_root(c10d, names, 0, args), "numbers", tensor)

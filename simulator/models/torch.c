@@ -203,6 +203,7 @@ const struct vc_model_type vc_model_torch = {
 	.sync        = torch_sync_stream,
 	.trim        = torch_trim,
 	.configure   = torch_configure,
+	.knows_option = torch_conf_knows,
 	.fraction    = torch_fraction,
 	.pool        = torch_pool,
 	.seed        = torch_seed,

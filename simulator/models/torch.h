@@ -292,6 +292,7 @@ void torch_pool_fini(struct torch *t);
 
 /* torch_conf.c: PyTorch's grammar. VC_DONE, or VC_RAISED with PyTorch's text in `note`. */
 int torch_conf_parse(struct torch *t, const char *text, char *note, size_t cap);
+bool torch_conf_knows(const char *option, const char *version); /* NULL: any version */
 void torch_conf_init(struct torch *t);
 void torch_refresh(struct torch *t); /* after options, scopes or the limit changed */
 

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -420,6 +421,61 @@ static void large_segment(struct parse *p)
 		p->t->conf.large_segment = v * MIB;
 }
 
+/* ---- keys ---- */
+static void max_split(struct parse *p)
+{
+	split_sizes(p, "max_split_size_mb", &p->t->conf.max_split);
+}
+
+static void max_non_split_rounding(struct parse *p)
+{
+	split_sizes(p, "max_non_split_rounding_mb", &p->t->conf.non_split_rounding);
+}
+
+static void expandable(struct parse *p)
+{
+	boolean(p, "expandable_segments", &p->t->conf.expandable, NULL);
+}
+
+static void release_lock(struct parse *p)
+{
+	boolean(p, "release_lock_on_cudamalloc", &p->t->conf.release_lock, NULL);
+}
+
+static void throw_oom(struct parse *p)
+{
+	boolean(p, "throw_on_cudamalloc_oom", &p->t->conf.throw_oom, NULL);
+}
+
+static void pinned_background(struct parse *p)
+{
+	boolean(p, "pinned_use_background_threads", NULL,
+		"Error, expecting pinned_use_background_threads value");
+}
+
+static void pinned_register(struct parse *p)
+{
+	boolean(p, "pinned_use_cuda_host_register", NULL,
+		"Error, expecting pinned_use_cuda_host_register value");
+}
+
+static void pinned_catch_all(struct parse *p)
+{
+	boolean(p, "pinned_free_catch_all", NULL, NULL);
+}
+
+static void stream_reuse(struct parse *p)
+{
+	boolean(p, "graph_capture_record_stream_reuse", NULL,
+		"Error, expecting graph_capture_record_stream_reuse value");
+}
+
+/* Memory of the host: the number is read, and nothing here asks for it. */
+static void pinned_size(struct parse *p)
+{
+	whole(p, value_of(p, ""));
+}
+
 static void skip_value(struct parse *p)
 {
 	value_of(p, "");
@@ -428,95 +484,63 @@ static void skip_value(struct parse *p)
 			;
 }
 
-/* ---- keys ---- */
-/* Options shared by all devices in the new parser; true: the key was one of them. */
-static bool shared_key(struct parse *p, const char *key)
-{
-	const struct torch_rules *r = p->t->r;
-	struct torch_conf *c = &p->t->conf;
+#define RULE(field) (uint16_t)offsetof(struct torch_rules, field)
 
-	if (!strcmp(key, "max_split_size_mb"))
-		split_sizes(p, key, &c->max_split);
-	else if (!strcmp(key, "max_non_split_rounding_mb") && r->non_split != TORCH_ROUNDING_FIXED)
-		split_sizes(p, key, &c->non_split_rounding);
-	else if (!strcmp(key, "garbage_collection_threshold"))
-		collection_threshold(p);
-	else if (!strcmp(key, "roundup_power2_divisions"))
-		divisions(p);
-	else if (!strcmp(key, "expandable_segments") && r->expandable)
-		boolean(p, key, &c->expandable, NULL);
-	else if (!strcmp(key, "pinned_use_background_threads") && r->opt_background)
-		boolean(p, key, NULL, "Error, expecting pinned_use_background_threads value");
-	else
-		return false;
-	return true;
+/* Every option of every version. Shared ones are those of all devices in the new parser, which
+ * refuses others in its first pass unless a device has registered them: `listed` ones are, whatever
+ * the rules say. */
+static const struct conf_key {
+	const char *name;
+	uint16_t rule; /* the rule that brought it; 0: there from the first version on */
+	bool shared, listed;
+	void (*read)(struct parse *p);
+} conf_keys[] = {
+	{ "max_split_size_mb", 0, true, false, max_split },
+	{ "max_non_split_rounding_mb", RULE(non_split), true, false, max_non_split_rounding },
+	{ "garbage_collection_threshold", 0, true, false, collection_threshold },
+	{ "roundup_power2_divisions", 0, true, false, divisions },
+	{ "expandable_segments", RULE(expandable), true, false, expandable },
+	{ "pinned_use_background_threads", RULE(opt_background), true, false, pinned_background },
+	{ "pinned_max_cached_size_mb", RULE(opt_cached), true, false, pinned_size },
+	{ "pinned_max_round_threshold_mb", RULE(opt_cached), true, false, pinned_size },
+	{ "backend", 0, false, true, backend },
+	{ "release_lock_on_cudamalloc", RULE(opt_lock), false, true, release_lock },
+	{ "release_lock_on_hipmalloc", RULE(opt_lock), false, true, release_lock },
+	{ "pinned_use_cuda_host_register", RULE(opt_threads), false, true, pinned_register },
+	{ "pinned_use_hip_host_register", RULE(opt_threads), false, true, pinned_register },
+	{ "pinned_num_register_threads", RULE(opt_threads), false, true, register_threads },
+	{ "pinned_reserve_segment_size_mb", RULE(opt_fraction), false, true, reserve_segment },
+	{ "graph_capture_record_stream_reuse", RULE(reuse_option), false, true, stream_reuse },
+	{ "per_process_memory_fraction", RULE(opt_fraction), false, true, memory_fraction },
+	{ "pinned_free_catch_all", RULE(opt_throw), false, false, pinned_catch_all },
+	{ "throw_on_cudamalloc_oom", RULE(opt_throw), false, false, throw_oom },
+	{ "expandable_segments_reserve", RULE(opt_reserve), false, false, reserve_option },
+	{ "expandable_segments_reserve_by_class", RULE(opt_reserve), false, false,
+	  reserve_classes },
+	/* read before all others */
+	{ "large_segment_size_mb", RULE(opt_large_segment), false, false, skip_value },
+};
+
+static const struct conf_key *key_named(const char *name)
+{
+	for (size_t k = 0; k < sizeof(conf_keys) / sizeof(*conf_keys); k++)
+		if (!strcmp(name, conf_keys[k].name))
+			return &conf_keys[k];
+	return NULL;
 }
 
-static bool device_key(struct parse *p, const char *key)
+static bool rules_have(const struct torch_rules *r, const struct conf_key *key)
 {
-	const struct torch_rules *r = p->t->r;
-	struct torch_conf *c = &p->t->conf;
-
-	if (!strcmp(key, "backend"))
-		backend(p);
-	else if ((!strcmp(key, "release_lock_on_cudamalloc") ||
-		  !strcmp(key, "release_lock_on_hipmalloc")) && r->opt_lock)
-		boolean(p, "release_lock_on_cudamalloc", &c->release_lock, NULL);
-	else if ((!strcmp(key, "pinned_use_cuda_host_register") ||
-		  !strcmp(key, "pinned_use_hip_host_register")) && r->opt_threads)
-		boolean(p, "pinned_use_cuda_host_register", NULL,
-			"Error, expecting pinned_use_cuda_host_register value");
-	else if (!strcmp(key, "pinned_num_register_threads") && r->opt_threads)
-		register_threads(p);
-	else if (!strcmp(key, "pinned_reserve_segment_size_mb") && r->opt_fraction)
-		reserve_segment(p);
-	else if (!strcmp(key, "pinned_free_catch_all") && r->opt_throw)
-		boolean(p, key, NULL, NULL);
-	else if (!strcmp(key, "graph_capture_record_stream_reuse") && r->reuse_option)
-		boolean(p, key, NULL, "Error, expecting graph_capture_record_stream_reuse value");
-	else if (!strcmp(key, "per_process_memory_fraction") && r->opt_fraction)
-		memory_fraction(p);
-	else if (!strcmp(key, "throw_on_cudamalloc_oom") && r->opt_throw)
-		boolean(p, key, &c->throw_oom, NULL);
-	else if (!strcmp(key, "expandable_segments_reserve") && r->opt_reserve)
-		reserve_option(p);
-	else if (!strcmp(key, "expandable_segments_reserve_by_class") && r->opt_reserve)
-		reserve_classes(p);
-	else
-		return false;
-	return true;
+	return !key->rule || ((const uint8_t *)r)[key->rule];
 }
 
-static bool is_device_key(const char *key, const struct torch_rules *r)
+bool torch_conf_knows(const char *option, const char *version)
 {
-	static const char *const lock[] = {
-		"release_lock_on_cudamalloc",    "release_lock_on_hipmalloc",
-		"pinned_use_cuda_host_register", "pinned_use_hip_host_register",
-		"pinned_num_register_threads",   "graph_capture_record_stream_reuse",
-		"per_process_memory_fraction",   "backend",
-		"pinned_reserve_segment_size_mb" };
+	const struct conf_key *key = key_named(option);
+	struct torch_rules r;
 
-	for (size_t k = 0; k < sizeof(lock) / sizeof(*lock); k++)
-		if (!strcmp(key, lock[k]))
-			return true;
-	if (!strcmp(key, "throw_on_cudamalloc_oom") || !strcmp(key, "pinned_free_catch_all"))
-		return r->opt_throw;
-	if (!strcmp(key, "expandable_segments_reserve") ||
-	    !strcmp(key, "expandable_segments_reserve_by_class"))
-		return r->opt_reserve;
-	return !strcmp(key, "large_segment_size_mb") && r->opt_large_segment;
-}
-
-static bool is_shared_key(const char *key)
-{
-	static const char *const shared[] = { "max_split_size_mb", "max_non_split_rounding_mb",
-		"garbage_collection_threshold", "roundup_power2_divisions", "expandable_segments",
-		"pinned_use_background_threads" };
-
-	for (size_t k = 0; k < sizeof(shared) / sizeof(*shared); k++)
-		if (!strcmp(key, shared[k]))
-			return true;
-	return false;
+	return key && (!version || torch_rules_for(version, TORCH_CUDA, &r) < 0 ||
+		       rules_have(&r, key));
 }
 
 static void next_key(struct parse *p)
@@ -528,10 +552,12 @@ static void next_key(struct parse *p)
 static void parse_classic(struct parse *p)
 {
 	for (p->i = 0; p->i < p->n && !p->failed; p->i++) {
-		const char *key = p->word[p->i];
+		const struct conf_key *key = key_named(p->word[p->i]);
 
-		if (!shared_key(p, key) && !device_key(p, key))
-			conf_fail(p, "Unrecognized CachingAllocator option: %s", key);
+		if (key && rules_have(p->t->r, key))
+			key->read(p);
+		else
+			conf_fail(p, "Unrecognized CachingAllocator option: %s", p->word[p->i]);
 		next_key(p);
 	}
 }
@@ -544,37 +570,31 @@ static void find_large_segment(struct parse *p)
 			large_segment(p);
 }
 
+/* One of its two passes: the keys of one kind are read, and the others' values are skipped. */
+static void parse_pass(struct parse *p, bool shared)
+{
+	for (p->i = 0; p->i < p->n && !p->failed; p->i++) {
+		const struct conf_key *key = key_named(p->word[p->i]);
+		bool has = key && rules_have(p->t->r, key);
+
+		if (!has && !(key && key->listed))
+			conf_fail(p, "Unrecognized key '%s' in Accelerator allocator config.",
+				  p->word[p->i]);
+		if (has && key->shared == shared)
+			key->read(p);
+		else
+			skip_value(p);
+		next_key(p);
+	}
+}
+
 static void parse_modern(struct parse *p)
 {
 	find_large_segment(p);
 	p->t->conf.non_split_rounding = p->t->r->non_split == TORCH_ROUNDING_SEGMENT
 		? p->t->conf.large_segment : p->t->conf.non_split_rounding;
-	for (p->i = 0; p->i < p->n && !p->failed; p->i++) {
-		const char *key = p->word[p->i];
-
-		if (!shared_key(p, key)) {
-			if (!is_device_key(key, p->t->r))
-				conf_fail(
-					p,
-					"Unrecognized key '%s' in Accelerator allocator config.",
-					key);
-			skip_value(p);
-		}
-		next_key(p);
-	}
-	for (p->i = 0; p->i < p->n && !p->failed; p->i++) {
-		const char *key = p->word[p->i];
-
-		if (!device_key(p, key)) {
-			if (!is_shared_key(key) && !is_device_key(key, p->t->r))
-				conf_fail(
-					p,
-					"Unrecognized key '%s' in Accelerator allocator config.",
-					key);
-			skip_value(p);
-		}
-		next_key(p);
-	}
+	parse_pass(p, true);
+	parse_pass(p, false);
 }
 
 static void parse_into(struct parse *p)

@@ -91,6 +91,7 @@ const struct torch_rule_change torch_rule_changes[] = {
 	{ 2, 13, AT(limit_rounds), 1, "the limit is rounded" },
 	{ 2, 13, AT(error_tail), TORCH_TAIL_LOG, "CUDA errors of such calls are shorter" },
 	{ 2, 13, AT(exact), 1, "allocation at an exact address" },
+	{ 2, 13, AT(opt_cached), 1, "options pinned_max_cached_size_mb, ..._round_threshold_mb" },
 
 	{ 2, 14, AT(error_tail), TORCH_TAIL_NONE, "and shorter again" },
 	{ 2, 14, AT(oom_hint_on), TORCH_ON_NONE, "no hint while expandable segments are on" },

@@ -47,7 +47,7 @@ struct torch_rules {
 	uint8_t limit_rounds;    /* the limit is rounded, not cut off */
 	uint8_t fraction_text;   /* an invalid fraction raises a readable error */
 	uint8_t opt_fraction, opt_throw, opt_large_segment, opt_reserve, opt_lock, opt_threads,
-		opt_background;
+		opt_background, opt_cached;
 	uint8_t overflow;        /* enum torch_overflow */
 	uint8_t overflow_plain;  /* without the option expandable_segments */
 	uint8_t no_split;

@@ -21,7 +21,8 @@ static const uint16_t silent[] = {
 	AT(empty_skips), AT(empty_by_id), AT(exact), AT(create_pool), AT(reuse_option),
 	/* grammar */
 	AT(opt_fraction), AT(opt_throw), AT(opt_large_segment), AT(opt_reserve), AT(opt_lock),
-	AT(opt_threads), AT(opt_background), AT(non_split), AT(expandable), AT(parser_new),
+	AT(opt_threads), AT(opt_background), AT(opt_cached), AT(non_split), AT(expandable),
+	AT(parser_new),
 	AT(min_split), AT(fill_above), AT(division_zero),
 	/* texts, statistics and the order of two lines of the history */
 	AT(oom_free), AT(oom_hip), AT(oom_text), AT(oom_limit), AT(oom_private), AT(oom_processes),

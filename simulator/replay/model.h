@@ -145,6 +145,8 @@ struct vc_model_type {
 		    struct vc_error *err); /* (opt) empty_cache */
 	int (*configure)(struct vc_model *m, const char *conf,
 			 struct vc_error *err); /* (opt) at run time */
+	/* (opt) Has that version (NULL: any) an option of this name in its settings string? */
+	bool (*knows_option)(const char *name, const char *version);
 	int (*fraction)(struct vc_model *m, double f, struct vc_error *err);         /* (opt) */
 	/* (opt) POOL_CREATE/BEGIN/END/RELEASE, CAPTURE_BEGIN/END, STREAM_CLASS. */
 	int (*pool)(struct vc_model *m, const struct vc_pool_call *call, struct vc_error *err);

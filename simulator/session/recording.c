@@ -14,6 +14,7 @@
 #include "simulator/replay/model.h"
 #include "simulator/replay/transform.h"
 #include "simulator/session/changed.h"
+#include "simulator/session/settings.h"
 
 static int read_events(struct vc_recording *rec, struct vc_source *src,
 		       const struct vc_recording_ask *ask, struct vc_error *err)
@@ -146,8 +147,12 @@ int vc_recording_open(struct vc_recording *rec, const char *path,
 		r = choose_device(rec, ask, err);
 	if (r == VC_OK && !(ask->flags & VC_SESSION_NO_REQUESTS_OK))
 		r = need_requests(rec, err);
-	if (r == VC_OK)
+	if (r == VC_OK) {
 		choose_version(rec, ask);
+		vc_settings_known(rec->meta, vc_model_by_name("torch"),
+				  rec->meta->torch && !rec->meta->torch_guessed ?
+					  vc_recording_version(rec) : NULL);
+	}
 	return r;
 }
 

@@ -78,4 +78,18 @@ if [ "$has_python" ] && [ -f "$viz" ]; then
 else
 	skip "torch.cuda._memory_viz takes it" "no torch, and MEMORY_VIZ names no copy of _memory_viz.py"
 fi
+
+# settings of a PyTorch to come: names of the same length take the place of those that are known
+"$VRAMCAST" export traces/attention.vct --to pickle -o "$TMP/known.pickle" \
+	--conf 'max_split_size_mb:100000,roundup_power2_divisions:[256:1,>:2],garbage_collection_threshold:0.5'
+LC_ALL=C sed 's/roundup_power2_divisions/roundup_power3_divisions/;s/garbage_collection_threshold/garbage_collector_threshold_/' \
+	"$TMP/known.pickle" > "$TMP/later.pickle"
+run sim "$TMP/later.pickle" --no-advice
+expect "a recorded setting that is not known is named and left out" 0 'setting "roundup_power3_divisions:\[256:1,>:2\]", which PyTorch is not known to have: it is ignored'
+expect "each of them, and only those" 0 'settings +max_split_size_mb:100000$'
+run sim "$TMP/later.pickle" --conf max_split_size_mb:100000,garbage_collector_threshold_:0.5
+expect "asked for by the user it is refused" 2 '' "refuses the settings .*garbage_collector_threshold_"
+"$VRAMCAST" export traces/attention.vct --to pickle -o "$TMP/own.pickle" --torch 2.13 --conf pinned_max_cached_size_mb:64
+run sim "$TMP/own.pickle" --torch 2.13 --json
+expect "a setting of 2.13 about the host's memory is read" 0 '"conf": "pinned_max_cached_size_mb:64"'
 finish

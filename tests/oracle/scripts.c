@@ -223,16 +223,18 @@ static void odd_settings(struct gen *g)
 					   "throw_on_cudamalloc_oom",
 					   "pinned_free_catch_all",
 					   "pinned_reserve_segment_size_mb",
-					   "pinned_use_hip_host_register" };
+					   "pinned_use_hip_host_register",
+					   "pinned_max_cached_size_mb",
+					   "pinned_max_round_threshold_mb" };
 	unsigned n = 1 + (unsigned)dice(g, 8);
 
 	say(g, "s ");
 	while (n--) {
 		/* mostly key:value, so that the parser gets past the first word */
 		if (one_in(g, 2))
-			say(g, "%s:%s%s", word[dice(g, 42)], word[12 + dice(g, 13)], n ? "," : "");
+			say(g, "%s:%s%s", word[dice(g, 44)], word[12 + dice(g, 13)], n ? "," : "");
 		else
-			say(g, "%s", word[dice(g, 42)]);
+			say(g, "%s", word[dice(g, 44)]);
 	}
 	say(g, "\n");
 }

@@ -23,7 +23,7 @@ apt_for() { # RELEASE: options in $apt, version in $package
 	apt-get $apt -qq update > "$a/log" 2>&1
 	# shellcheck disable=SC2086
 	package=$(apt-cache $apt showsrc pytorch 2>> "$a/log" | sed -n "s/^Version: \($1+dfsg.*\)/\1/p" | head -n 1)
-	[ "$package" ] || { why="Debian's archive offers no source of PyTorch $1: $(tail -n 1 "$a/log")"; return 1; }
+	[ "$package" ] || { why="Debian's archive offers no source of PyTorch $1$(sed -n "s/^E:/:/p" "$a/log" | tail -n 1)"; return 1; }
 }
 
 source_of() { # RELEASE

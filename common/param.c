@@ -35,7 +35,7 @@ int vc_parse_size(const char *text, uint64_t *bytes, struct vc_error *err)
 	if (!text[digits]) { /* plain bytes: exact beyond 2^53 */
 		errno = 0;
 		*bytes = strtoull(text, NULL, 10);
-		if (errno)
+		if (errno || *bytes > VC_SIZE_MOST)
 			return vc_fail(err, VC_EUSAGE, "size '%s' is larger than any memory", text);
 		return VC_OK;
 	}
@@ -46,8 +46,11 @@ int vc_parse_size(const char *text, uint64_t *bytes, struct vc_error *err)
 		if (strcasecmp(end, units[i].suffix))
 			continue;
 		v *= units[i].factor;
-		if (!(v < 18446744073709549568.0)) /* largest double below 2^64 */
+		if (!(v <= (double)VC_SIZE_MOST))
 			return vc_fail(err, VC_EUSAGE, "size '%s' is larger than any memory", text);
+		if (units[i].factor == 1 && v != floor(v))
+			return vc_fail(err, VC_EUSAGE, "'%s' is a part of a byte (did you mean "
+				       "%sGiB?)", text, text);
 		*bytes = (uint64_t)v;
 		return VC_OK;
 	}
@@ -58,25 +61,67 @@ bad:
 
 int vc_parse_uint(const char *text, uint64_t *value, struct vc_error *err)
 {
-	char *end;
+	size_t digits = strspn(text, "0123456789");
 
 	errno = 0;
-	if (!isdigit((unsigned char)text[0]))
-		return vc_fail(err, VC_EUSAGE, "'%s' is not a whole number", text);
-	*value = strtoull(text, &end, 10);
-	if (errno || *end)
-		return vc_fail(err, VC_EUSAGE, "'%s' is not a whole number", text);
+	if (!digits || text[digits])
+		return vc_fail(err, VC_EUSAGE, "'%s' is not a whole number%s", text,
+			       text[0] == '-' && isdigit((unsigned char)text[1]) ?
+			       " from 0 on" : "");
+	*value = strtoull(text, NULL, 10);
+	if (errno || *value > INT64_MAX)
+		return vc_fail(err, VC_EUSAGE, "%s is too large a number", text);
 	return VC_OK;
+}
+
+/* "7B", "20k": what the same would be without the letter. */
+static const char *power_of(const char *suffix)
+{
+	static const char *const powers[] = { "ke3", "Ke3", "me6", "Me6", "be9", "Be9", "ge9",
+					     "Ge9", "te12", "Te12" };
+
+	for (size_t i = 0; suffix[0] && !suffix[1] && i < sizeof(powers) / sizeof(*powers); i++)
+		if (suffix[0] == powers[i][0])
+			return powers[i] + 1;
+	return NULL;
 }
 
 int vc_parse_real(const char *text, double *value, struct vc_error *err)
 {
+	const char *power;
 	char *end;
 
 	*value = strtod(text, &end);
-	if (end == text || *end || !isfinite(*value))
+	if (!is_decimal_start(text + (text[0] == '-' || text[0] == '+')) ||
+	    strspn(text, "+-.0123456789eE") < (size_t)(end - text))
+		end = (char *)(uintptr_t)text;
+	power = end != text ? power_of(end) : NULL;
+	if (power)
+		return vc_fail(err, VC_EUSAGE, "'%s' is not a number (write %.*s%s)", text,
+			       (int)(end - text), text, power);
+	if (end == text || *end)
 		return vc_fail(err, VC_EUSAGE, "'%s' is not a number", text);
+	if (!isfinite(*value))
+		return vc_fail(err, VC_EUSAGE, "%s is too large a number", text);
 	return VC_OK;
+}
+
+int vc_parse_amount(const char *text, double *value, struct vc_error *err)
+{
+	VC_TRY(vc_parse_real(text, value, err));
+	if (!(*value > 0))
+		return vc_fail(err, VC_EUSAGE, "%s must be above zero", text);
+	if (*value > (double)VC_AMOUNT_MOST)
+		return vc_fail(err, VC_EUSAGE, "%s is too large a number: the largest is %.0e", text,
+			       (double)VC_AMOUNT_MOST);
+	return VC_OK;
+}
+
+uint64_t vc_size_of(double bytes)
+{
+	if (!(bytes > 0))
+		return 0;
+	return bytes < (double)VC_SIZE_MOST ? (uint64_t)bytes : VC_SIZE_MOST;
 }
 
 static int parse_bool(const char *text, bool *value, struct vc_error *err)

@@ -44,11 +44,22 @@ int vc_params_parse(const struct vc_param *table, void *cfg, const char *text,
 int vc_params_read(const struct vc_param *table, void *cfg, const char *text, uint64_t *given,
 		   struct vc_error *err);
 
-/* "8G 8GiB 96MiB 512K 1073741824 1.5GB": K M G T and KiB.. are powers of 1024, KB MB GB TB of 1000.
- * No sign, overflow refused. */
+/* More bytes than any machine has. A few sizes below it can be added without a check. */
+#define VC_SIZE_MOST (UINT64_C(1) << 60)
+/* Up to here a double tells whole numbers apart. */
+#define VC_AMOUNT_MOST (UINT64_C(1) << 53)
+
+/* These read what a user typed; each refuses with a sentence that names the text.
+ * "8G 8GiB 96MiB 512K 1073741824 1.5GB": K M G T and KiB.. are powers of 1024, KB MB GB TB of 1000.
+ * No sign, no fraction of a byte, at most VC_SIZE_MOST. */
 int vc_parse_size(const char *text, uint64_t *bytes, struct vc_error *err);
-int vc_parse_uint(const char *text, uint64_t *value, struct vc_error *err);
-int vc_parse_real(const char *text, double *value, struct vc_error *err);
+int vc_parse_uint(const char *text, uint64_t *value, struct vc_error *err); /* to INT64_MAX */
+int vc_parse_real(const char *text, double *value, struct vc_error *err); /* decimal, finite */
+/* A number of samples, tokens, layers, ...: above zero, at most VC_AMOUNT_MOST. */
+int vc_parse_amount(const char *text, double *value, struct vc_error *err);
+
+/* Bytes that were computed: 0 and VC_SIZE_MOST where they lie beyond. */
+uint64_t vc_size_of(double bytes);
 
 /* The name nearest to `word` among `n` names, or NULL when none is near ("did you mean"). */
 const char *vc_nearest(const char *word, const char *const *names, size_t n);

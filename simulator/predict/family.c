@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/vec.h"
+#include "common/param.h"
 #include "simulator/predict/call_sites.h"
 #include "simulator/predict/outline.h"
 #include "simulator/predict/pinned.h"
@@ -79,10 +80,15 @@ static int add_axis(struct vc_family *f, const char *name, struct vc_error *err)
 		double v = value_of(f->m[i].trace->meta, name);
 		const char *path = f->m[i].trace->meta->path;
 
-		if (isnan(v) || v <= 0)
+		if (isnan(v))
 			return vc_fail(err, VC_EUSAGE,
 				       "%s does not say its %s; add @%s=VALUE to its name",
 				       path ? path : "a recording", name, name);
+		if (!(v > 0 && v <= (double)VC_AMOUNT_MOST))
+			return vc_fail(err, VC_EUSAGE, "%s was recorded with %s=%g: predictions "
+				       "start from values above zero, at most %.0e",
+				       path ? path : "a recording", name, v,
+				       (double)VC_AMOUNT_MOST);
 		differs |= v != value_of(f->m[0].trace->meta, name);
 	}
 	if (!differs && f->n > 1)

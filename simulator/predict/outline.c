@@ -8,6 +8,7 @@
 
 #include "common/torch_sizes.h"
 #include "common/vec.h"
+#include "common/param.h"
 
 /* Events of an outline that the family keeps, at most: bounds memory. */
 enum { MOST = 1 << 19 };
@@ -157,9 +158,9 @@ static void find_sizes(const struct vc_family *f, struct vc_outline *o)
 		else if (o->borrowed.size && o->borrowed.size[i] && f->simulated)
 			o->sized[i] = o->borrowed.size[i];
 		else if (!drawn && v->origin[i] == VC_BY_LAW)
-			o->sized[i] = (uint64_t)fmax(o->law[0][i], 1) + 1;
+			o->sized[i] = vc_size_of(fmax(o->law[0][i], 1)) + 1;
 		else if (!drawn && v->origin[i] == VC_BY_COUNTERPART)
-			o->sized[i] = (uint64_t)o->law[0][v->counterpart[i]] + 1;
+			o->sized[i] = vc_size_of(o->law[0][v->counterpart[i]]) + 1;
 	}
 }
 

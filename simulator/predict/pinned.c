@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/vec.h"
+#include "common/param.h"
 
 enum { SAMPLES = 64 };
 
@@ -86,7 +87,7 @@ uint64_t *vc_pinned_sizes(const struct vc_family *f, size_t base, const double *
 		for (size_t k = 0; k < f->n; k++)
 			s[k] = (struct vc_sample){ f->x[k][0], p[k].size[i] };
 		out[i] = at[0] == f->x[base][0] ? (uint64_t)p[base].size[i] :
-						  (uint64_t)size_at(s, f->n, at[0]);
+						  vc_size_of(size_at(s, f->n, at[0]));
 	}
 	return out;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/vec.h"
+#include "common/param.h"
 #include "simulator/predict/plans.h"
 
 enum { FEW = 32 }; /* that are sorted in their places */
@@ -30,7 +31,7 @@ static uint64_t kept_size(const struct vc_sizes *k, size_t i, bool eval)
 	for (size_t a = 0; k->bound == VC_BOUND_HIGH && k->growth[eval] > 1 && a < k->f->axes; a++)
 		size *= vc_single_factor(VC_SINGLE_MOVES, k->f->axis[a].name, k->f->x[k->base][a],
 					 at[a], k->bound);
-	return (uint64_t)(size + 0.5);
+	return vc_size_of(size + 0.5);
 }
 
 /* As vc_scaling_law. */
@@ -90,7 +91,7 @@ static double law_size(const struct vc_sizes *k, size_t i, const double *at)
 /* How many indices an embedding has at the target. */
 uint64_t vc_sizes_indices(const struct vc_sizes *k, const struct vc_sort *s)
 {
-	return (uint64_t)(law_size(k, s->source, values(k, s->source)) / (double)s->per + 0.5);
+	return vc_size_of(law_size(k, s->source, values(k, s->source)) / (double)s->per + 0.5);
 }
 
 /* Block i belongs to the sorting for an embedding: its size at the target, 0 = no sorting there. */
@@ -121,7 +122,7 @@ static uint64_t open_size(const struct vc_sizes *k, size_t i, const double *at)
 						  k->bound);
 		size *= k->bound == VC_BOUND_HIGH ? fmax(1, longer) : fmin(1, longer);
 	}
-	return size < 1 ? 1 : (uint64_t)(size + 0.5);
+	return size < 1 ? 1 : vc_size_of(size + 0.5);
 }
 
 /* Does its size follow the data of its step? */
@@ -155,9 +156,9 @@ static uint64_t size_with(const struct vc_sizes *k, size_t i, const double *at)
 		double size = law_at(k, k->v->counterpart[i], at) * drawn(k, i);
 
 		if (k->bound == VC_BOUND_NONE || other == VC_UNMATCHED)
-			return (uint64_t)size;
+			return vc_size_of(size);
 		double second = law_at(k, other, at);
-		return (uint64_t)(k->bound == VC_BOUND_LOW ? fmin(size, second) :
+		return vc_size_of(k->bound == VC_BOUND_LOW ? fmin(size, second) :
 							     fmax(size, second));
 	}
 	/* what a law misses where data decide is the data, of which there are draws */
@@ -173,7 +174,7 @@ static uint64_t size_with(const struct vc_sizes *k, size_t i, const double *at)
 		size = vc_law_end(&k->v->law[i], at[0], k->bound == VC_BOUND_HIGH);
 	if (k->bound == VC_BOUND_HIGH && !data)
 		size *= vc_scaling_steep(k->f, k->v, k->base, i, at);
-	return (uint64_t)(k->bound == VC_BOUND_HIGH ? size + open : fmax(size - open, 1));
+	return vc_size_of(k->bound == VC_BOUND_HIGH ? size + open : fmax(size - open, 1));
 }
 
 /* Workspace of a plan: by its law, or in proportion to the recording, times what other plans need
@@ -189,7 +190,7 @@ static uint64_t plan_size(const struct vc_sizes *k, size_t i)
 		up *= at[a] / k->f->x[k->base][a];
 	size = k->bound == VC_BOUND_LOW || kept ?
 		       size : fmax(size, up * (double)k->b->take[i].size);
-	return (uint64_t)fmax(1, size * vc_plans_factor(k->plan, k->b->take[i].size, kept));
+	return vc_size_of(fmax(1, size * vc_plans_factor(k->plan, k->b->take[i].size, kept)));
 }
 
 /* Workspace of a plan that cuDNN names: on a card it may take another. */
@@ -198,8 +199,8 @@ static uint64_t named_size(const struct vc_sizes *k, size_t i)
 	double bytes = (double)(k->o->borrowed.size[i] - 1);
 
 	if (k->f->simulated)
-		return (uint64_t)bytes;
-	return (uint64_t)(bytes * vc_plans_factor(k->plan, k->b->take[i].size, VC_PLANS_NAMED));
+		return vc_size_of(bytes);
+	return vc_size_of(bytes * vc_plans_factor(k->plan, k->b->take[i].size, VC_PLANS_NAMED));
 }
 
 /* What is neither of training nor of evaluation may be of either. */
@@ -218,7 +219,7 @@ uint64_t vc_sizes_at(const struct vc_sizes *k, size_t i)
 	/* what a turn works on is less in one that is not full; weights and their gradients not */
 	if (k->rest && vc_loops_at_end(&k->v->loops, (uint32_t)i, k->rest < 0) &&
 	    !vc_allocations_has_lasting(k->b, k->b->take[i].size))
-		size = (uint64_t)fmax(1, (double)size * fabs(k->rest));
+		size = vc_size_of(fmax(1, (double)size * fabs(k->rest)));
 	if (part_of(k, i) != VC_MODE_ALL || k->bound == VC_BOUND_NONE)
 		return size;
 	other = size_with(k, i, k->target->eval);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/io.h"
+#include "common/param.h"
 #include "simulator/replay/source.h"
 
 #define PROBE_MAX 65536 /* as far as any decoder looks to recognise a file */
@@ -133,16 +134,15 @@ static int set_params(struct vc_meta *m, char *text, struct vc_error *err)
 		if (comma)
 			*comma = '\0';
 		*equals = '\0';
-		if (!vc_parse_real(equals + 1, &x, NULL)) {
-			for (size_t i = 0; i < m->params; i++)
-				if (!strcmp(m->param[i].name, text) && m->param[i].value != x)
-					return vc_fail(err, VC_EUSAGE,
-						       "%s says itself that it was recorded with "
-						       "%s=%g, not %g: leave @%s away",
-						       m->path ? m->path : "the recording", text,
-						       m->param[i].value, x, text);
-			vc_meta_param(m, text, x);
-		}
+		if (vc_parse_amount(equals + 1, &x, err) < 0)
+			return vc_wrap(err, "@%s=%s", text, equals + 1);
+		for (size_t i = 0; i < m->params; i++)
+			if (!strcmp(m->param[i].name, text) && m->param[i].value != x)
+				return vc_fail(err, VC_EUSAGE, "%s says itself that it was "
+					       "recorded with %s=%g, not %g: leave @%s away",
+					       m->path ? m->path : "the recording", text,
+					       m->param[i].value, x, text);
+		vc_meta_param(m, text, x);
 		text = comma ? comma + 1 : NULL;
 	}
 	return VC_OK;

@@ -36,8 +36,8 @@ static int range(struct vc_vary_key *k, const char *text, const char *dots, stru
 
 	snprintf(from, sizeof(from), "%.*s", (int)(dots - text), text);
 	snprintf(to, sizeof(to), "%.*s", (int)(end - dots - 2), dots + 2);
-	if (vc_parse_real(from, &a, err) < 0 || vc_parse_real(to, &b, err) < 0 ||
-	    (*end && vc_parse_real(end + 1, &step, err) < 0))
+	if (vc_parse_amount(from, &a, err) < 0 || vc_parse_amount(to, &b, err) < 0 ||
+	    (*end && vc_parse_amount(end + 1, &step, err) < 0))
 		return vc_wrap(err, "--vary %s=%s", k->name, text);
 	if (a > b || step <= 0 || (*end == '*' && (step <= 1 || a <= 0)))
 		return vc_fail(err, VC_EUSAGE, "--vary %s=%s: an empty range or one without end",
@@ -61,7 +61,7 @@ static int numbers(struct vc_vary_key *k, const char *text, struct vc_error *err
 		char *dots = strstr(one, "..");
 		if (dots)
 			VC_TRY(range(k, one, dots, err));
-		else if (vc_parse_real(one, &x, err) < 0)
+		else if (vc_parse_amount(one, &x, err) < 0)
 			return vc_wrap(err, "--vary %s", k->name);
 		else
 			VC_TRY(push(k, one, strlen(one), err));

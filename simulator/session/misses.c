@@ -18,6 +18,7 @@
 
 #include "common/vec.h"
 #include "common/workers.h"
+#include "common/param.h"
 #include "simulator/predict/single.h"
 #include "simulator/predict/widths.h"
 #include "simulator/session/draws.h"
@@ -211,9 +212,9 @@ static void widen(struct vc_result *out, double low, double high)
 {
 	vc_result_open_interval(out);
 	if (low < (double)out->low)
-		out->low = (uint64_t)low;
+		out->low = vc_size_of(low);
 	if (high > (double)out->high)
-		out->high = (uint64_t)high;
+		out->high = vc_size_of(high);
 }
 
 /* The value 1 of a number of samples has other strides: copies come and go. */
@@ -439,7 +440,7 @@ static int widen_as_one(const struct vc_whatif *w, struct vc_misses *m, struct v
 		VC_TRY(asked(w, m->alone, &ask, p, &whole, &said, err));
 		if (isnan(said))
 			return VC_OK;
-		end[ask.bound == VC_BOUND_HIGH] = (uint64_t)said;
+		end[ask.bound == VC_BOUND_HIGH] = vc_size_of(said);
 	}
 	guard(&end[0], &end[1]);
 	widen(out, (double)end[0], (double)end[1]);

@@ -29,7 +29,7 @@ int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, stru
 		return vc_fail(err, VC_EUSAGE, "--set %s: write NAME=VALUE, as in batch=32", text);
 	snprintf(buf, VC_PARAM_TEXT, "%.*s", (int)(equals - text), text);
 	at->name = buf;
-	if (vc_parse_real(equals + 1, &at->value, err) < 0)
+	if (vc_parse_amount(equals + 1, &at->value, err) < 0)
 		return vc_wrap(err, "--set %s", text);
 	return VC_OK;
 }

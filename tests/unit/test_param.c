@@ -2,6 +2,7 @@
 /* test_param.c - sizes, numbers and typed parameter lists as users type them. */
 #include "tests/support/test.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 #include "common/param.h"
@@ -28,7 +29,9 @@ static void sizes_take_binary_and_decimal_units(void **unused)
 		{ "96MiB", 96ull << 20 },
 		{ "512K", 512ull << 10 },
 		{ "1.5GB", 1500000000 },
-		{ "18446744073709551615", UINT64_MAX },
+		{ "1152921504606846976", 1ull << 60 }, /* exact beyond 2^53 */
+		{ "1152921504606846975", (1ull << 60) - 1 },
+		{ "1024.0", 1024 },
 		{ "2t", 2ull << 40 },
 		{ ".5K", 512 },
 	};
@@ -44,7 +47,9 @@ static void sizes_take_binary_and_decimal_units(void **unused)
 static void sizes_refuse_signs_overflow_and_nonsense(void **unused)
 {
 	static const char *const bad[] = { "", "-1", "+1", "1X", "GiB", "0x10", "inf", "nan",
-					   "18446744073709551616", "99999999T", "1 2", "1e" };
+					   "18446744073709551616", "18446744073709551615",
+					   "1152921504606846977", "1048577T", "99999999T",
+					   "1 2", "1e" };
 	struct vc_error e = { 0 };
 	uint64_t v;
 
@@ -53,6 +58,55 @@ static void sizes_refuse_signs_overflow_and_nonsense(void **unused)
 		assert_int_equal(vc_parse_size(bad[i], &v, &e), VC_EUSAGE);
 	vc_parse_size("lots", &v, &e);
 	assert_string_equal(e.message, "'lots' is not a size (try 20MiB, 1.5GiB or plain bytes)");
+	assert_int_equal(vc_parse_size("0.5", &v, &e), VC_EUSAGE);
+	assert_string_equal(e.message, "'0.5' is a part of a byte (did you mean 0.5GiB?)");
+}
+
+static void numbers_are_decimal_and_say_what_is_wrong(void **unused)
+{
+	static const char *const bad[] = { "", "x", "0x10", "inf", "nan", "1e999", " 1", "1 ", "7B",
+					   "--1", "1e", "1,5" };
+	struct vc_error e = { 0 };
+	uint64_t n;
+	double v;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(vc_parse_real(bad[i], &v, &e), VC_EUSAGE);
+	assert_int_equal(vc_parse_real("-1.5e3", &v, NULL), VC_OK);
+	assert_true(v == -1500);
+	vc_parse_real("7B", &v, &e);
+	assert_string_equal(e.message, "'7B' is not a number (write 7e9)");
+	assert_int_equal(vc_parse_uint("9223372036854775807", &n, NULL), VC_OK);
+	assert_int_equal(vc_parse_uint("9223372036854775808", &n, &e), VC_EUSAGE);
+	assert_string_equal(e.message, "9223372036854775808 is too large a number");
+	vc_parse_uint("-4", &n, &e);
+	assert_string_equal(e.message, "'-4' is not a whole number from 0 on");
+}
+
+static void amounts_are_above_zero_and_can_be_counted(void **unused)
+{
+	struct vc_error e = { 0 };
+	double v;
+
+	(void)unused;
+	assert_int_equal(vc_parse_amount("0.5", &v, NULL), VC_OK);
+	assert_int_equal(vc_parse_amount("9007199254740992", &v, NULL), VC_OK);
+	assert_int_equal(vc_parse_amount("0", &v, &e), VC_EUSAGE);
+	assert_string_equal(e.message, "0 must be above zero");
+	assert_int_equal(vc_parse_amount("-4", &v, &e), VC_EUSAGE);
+	assert_int_equal(vc_parse_amount("1e19", &v, &e), VC_EUSAGE);
+	assert_string_equal(e.message, "1e19 is too large a number: the largest is 9e+15");
+}
+
+static void computed_bytes_stay_in_their_range(void **unused)
+{
+	(void)unused;
+	assert_int_equal(vc_size_of(NAN), 0);
+	assert_int_equal(vc_size_of(-1), 0);
+	assert_int_equal(vc_size_of(4096.9), 4096);
+	assert_int_equal(vc_size_of(1e19), VC_SIZE_MOST);
+	assert_int_equal(vc_size_of(INFINITY), VC_SIZE_MOST);
 }
 
 static void lists_start_from_the_defaults(void **unused)
@@ -106,6 +160,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_take_binary_and_decimal_units),
 		cmocka_unit_test(sizes_refuse_signs_overflow_and_nonsense),
+		cmocka_unit_test(numbers_are_decimal_and_say_what_is_wrong),
+		cmocka_unit_test(amounts_are_above_zero_and_can_be_counted),
+		cmocka_unit_test(computed_bytes_stay_in_their_range),
 		cmocka_unit_test(lists_start_from_the_defaults),
 		cmocka_unit_test(a_name_from_before_stays_accepted),
 		cmocka_unit_test(a_typing_error_is_answered_with_the_nearest_name),

@@ -154,7 +154,7 @@ static int check(const struct vc_dryrun_config *c, size_t argc, struct vc_error 
 		return vc_fail(err, VC_EUSAGE, "--capacity 0: a device has some memory (leave it "
 			       "out for the card's own)");
 	for (size_t i = 0; i < c->gpus.n; i++)
-		if (vc_card_exact(c->gpus.at[i], &card, err) < 0)
+		if (vc_card_find(c->gpus.at[i], &card, err) < 0)
 			return VC_EUSAGE;
 	return vc_dryrun_others(&c->used, &beside, err);
 }
@@ -165,7 +165,7 @@ static int prepare_cards(const struct vc_dryrun_config *c, struct vc_dryrun *d,
 			 struct vc_error *err)
 {
 	for (size_t i = 0; i < c->gpus.n; i++) {
-		VC_TRY(vc_card_exact(c->gpus.at[i], &d[i].card, err));
+		VC_TRY(vc_card_find(c->gpus.at[i], &d[i].card, err));
 		VC_TRY(vc_dryrun_others(&c->used, &d[i].beside, err));
 		d[i].total = c->capacity == VC_NOT_GIVEN ? d[i].card->total : c->capacity;
 		d[i].context = c->context == VC_NOT_GIVEN ? d[i].card->context : c->context;

@@ -128,7 +128,7 @@ static int export_properties(const struct config *c, const char *name, struct vc
 	char text[4096];
 
 	if (name) {
-		VC_TRY(vc_card_exact(name, &one, err));
+		VC_TRY(vc_card_find(name, &one, err));
 		VC_TRY(vc_card_properties(one, text, sizeof(text), err));
 	} else {
 		VC_TRY(vc_properties_of_device((int)c->device, text, sizeof(text), err));

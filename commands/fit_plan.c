@@ -338,7 +338,7 @@ static int check(struct find *f, size_t argc, char **argv, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "--trials starts at 1");
 	if (run->gpu.n != 1)
 		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which one with -g");
-	VC_TRY(vc_card_exact(run->gpu.at[0], &f->card, err));
+	VC_TRY(vc_card_find(run->gpu.at[0], &f->card, err));
 	f->capacity = run->capacity != VC_NOT_GIVEN ? run->capacity : f->card->total;
 	return VC_OK;
 }

@@ -112,8 +112,8 @@ int vc_parse_amount(const char *text, double *value, struct vc_error *err)
 	if (!(*value > 0))
 		return vc_fail(err, VC_EUSAGE, "%s must be above zero", text);
 	if (*value > (double)VC_AMOUNT_MOST)
-		return vc_fail(err, VC_EUSAGE, "%s is too large a number: the largest is %.0e", text,
-			       (double)VC_AMOUNT_MOST);
+		return vc_fail(err, VC_EUSAGE, "%s is too large a number: the largest is %.0e",
+			       text, (double)VC_AMOUNT_MOST);
 	return VC_OK;
 }
 

@@ -273,13 +273,50 @@ const struct vc_card *vc_card_by_name(const char *name)
 	return smallest(found, search(name, found));
 }
 
+/* Numbers of cards that are one slip apart: "4091" and "4090", "409" and "4090". */
+static bool near_numbers(const char *a, const char *b)
+{
+	size_t wrong = 0;
+
+	a += strcspn(a, "0123456789");
+	b += strcspn(b, "0123456789");
+	while (isdigit((unsigned char)*a) && isdigit((unsigned char)*b))
+		wrong += *a++ != *b++;
+	return wrong + strspn(a, "0123456789") + strspn(b, "0123456789") <= 1;
+}
+
+/* Cards that were meant by a name that is none: those that it is a part of, else one that differs
+ * by a letter or two. "" when there is none. */
+static const char *meant(const char *name, char *buf, size_t size)
+{
+	const struct vc_card *like[4];
+	const char *keys[128], *near;
+	char word[NAME], own[NAME];
+	size_t n = 0, found = 0;
+
+	fold(name, word);
+	*buf = '\0';
+	for (; n < vc_cards_n && n < sizeof(keys) / sizeof(*keys); n++) {
+		keys[n] = vc_cards[n].name;
+		fold(keys[n], own);
+		if (*word && strstr(own, word) && found < sizeof(like) / sizeof(*like))
+			like[found++] = &vc_cards[n];
+	}
+	near = found ? NULL : vc_nearest(name, keys, n);
+	if (found)
+		list_of(like, found, buf, size);
+	else if (near && near_numbers(name, near))
+		snprintf(buf, size, "%s", near);
+	return buf;
+}
+
 int vc_card_find(const char *name, const struct vc_card **card, struct vc_error *err)
 {
 	const struct vc_card *found[NAME];
 	size_t n = search(name, found);
 	char list[400];
 
-	*card = smallest(found, n);
+	*card = n == 1 ? found[0] : NULL;
 	if (*card)
 		return VC_OK;
 	if (n)
@@ -289,47 +326,25 @@ int vc_card_find(const char *name, const struct vc_card **card, struct vc_error 
 		return vc_fail(err, VC_EUSAGE,
 			       "no gpu '%s': behind a card's name may stand +windows, +ecc, +noecc "
 			       "or a part of it as +1g.5gb (`vramcast gpus` lists them)", name);
-	const char *keys[128], *near;
-	for (n = 0; n < vc_cards_n && n < sizeof(keys) / sizeof(*keys); n++)
-		keys[n] = vc_cards[n].name;
-	near = vc_nearest(name, keys, n);
+	meant(name, list, sizeof(list));
 	return vc_fail(err, VC_EUSAGE,
 		       "no gpu '%s'%s%s%s (`vramcast gpus` lists them; --capacity takes bytes)",
-		       name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
-}
-
-int vc_card_exact(const char *name, const struct vc_card **card, struct vc_error *err)
-{
-	const struct vc_card *found[NAME];
-	size_t n = search(name, found);
-	char list[400];
-
-	if (n > 1)
-		return vc_fail(err, VC_EUSAGE, "gpu '%s' is one of %s: say which", name,
-			       list_of(found, n, list, sizeof(list)));
-	return vc_card_find(name, card, err);
+		       name, *list ? ", did you mean " : "", list, *list ? "?" : "");
 }
 
 const char *vc_card_remark(const char *name, char *buf, size_t size)
 {
-	const struct vc_card *found[NAME], *card;
-	size_t n = search(name, found), used = 0;
-	char list[400];
+	const struct vc_card *card = vc_card_by_name(name);
 
 	*buf = '\0';
-	card = smallest(found, n);
-	if (card && n > 1)
-		used = (size_t)snprintf(buf, size, "'%s' may be %s: %s, the smallest, is taken",
-					name, list_of(found, n, list, sizeof(list)), card->name);
-	if (card && card->sure == VC_CARD_ESTIMATE && used < size)
-		snprintf(buf + used, size - used, "%s%s: its total of %.2f GiB is an estimate, "
-			 "nothing that printed it was found", used ? "; " : "", card->name,
+	if (card && card->sure == VC_CARD_ESTIMATE)
+		snprintf(buf, size, "%s: its total of %.2f GiB is an estimate, nothing that "
+			 "printed it was found", card->name,
 			 (double)card->total / (double)(1u << 30));
-	else if (card && strchr(name, '+') && strstr(card->name, "+windows") && used < size)
-		snprintf(buf + used, size - used,
-			 "%s%s: Windows lends a full card memory of the host, and the program runs "
-			 "on slowly: it runs out only where the driver's 'Sysmem Fallback Policy' "
-			 "forbids that", used ? "; " : "", card->name);
+	else if (card && strchr(name, '+') && strstr(card->name, "+windows"))
+		snprintf(buf, size, "%s: Windows lends a full card memory of the host, and the "
+			 "program runs on slowly: it runs out only where the driver's 'Sysmem "
+			 "Fallback Policy' forbids that", card->name);
 	return buf;
 }
 

@@ -67,15 +67,13 @@ extern const size_t vc_card_parts_n;
  * +ecc, +noecc, a part (+1g.5gb). NULL: none or several. */
 const struct vc_card *vc_card_by_name(const char *name);
 
-/* The same with a sentence that names the candidates when there is no single answer. */
+/* The card that a user named; where there is none, or several fit, a sentence that names the
+ * candidates: those that differ only in the way they are built in have other clocks and other
+ * multiprocessors, too. */
 int vc_card_find(const char *name, const struct vc_card **card, struct vc_error *err);
 
-/* The same where the card is not only room: several that fit are always asked about, because
- * programs see the name, the multiprocessors and the clocks. */
-int vc_card_exact(const char *name, const struct vc_card **card, struct vc_error *err);
-
-/* What whoever wrote `name` should know of the card that is taken: which others it may be, and that
- * its total was never printed; "" when there is nothing. */
+/* What whoever wrote `name` should know of the card: that its total was never printed, how Windows
+ * lends memory; "" when there is nothing. */
 const char *vc_card_remark(const char *name, char *buf, size_t size);
 
 /* The most of `rate` that the card computes, 10^12 operations a second; NVIDIA's only. */

@@ -70,8 +70,10 @@ run sim $lm -g h200 --no-advice --color; check "--color colours" grep -q "$(prin
 run sim $lm -g h200 --no-advice; check "and only then" sh -c '! grep -q "$(printf "\033")" "$1"' - "$TMP/out"
 
 # ---- cards ----
-run sim $lm -g "A100 80GB" --no-advice; expect "a variant that was chosen is said" 0 '' 'a100-80g-pcie, the smallest, is taken'
-run sim $lm -g "A100 80GB" --no-advice -q; check "but not to who wants quiet" test -z "$err"
+for c in "sim $lm" "estimate --params 7e9 --layers 32 --hidden 4096" "fit $lm@batch=1" "sweep $lm --vary conf=backend:native"; do
+	# shellcheck disable=SC2086
+	run $c -g "A100 80GB"; expect "$c: variants of a card are asked about" 2 '' 'a100-80g-pcie, a100-80g-sxm: say which'
+done
 run sim $lm -g "RTX 4060 Ti"; expect "two sizes of one name are asked for" 2 '' 'rtx4060ti-8g, rtx4060ti-16g: say which'
 run gpus rtx5080; expect "a total that nobody printed is marked" 0 'never printed: estimate'
 run gpus; expect "in the list, too" 0 'rtx4070ti-12g .*never printed: estimate'

@@ -14,7 +14,7 @@ T=traces/lm-train-ctx128.vct
 set --
 for t in timeline blocks segments steps ranks owners compare; do
 	for w in 600 1200; do
-		"$VRAMCAST" plot $T -g a100-40 -t $t --width $w -o "$TMP/$t-$w.svg" 2>/dev/null && set -- "$@" $t-$w
+		"$VRAMCAST" plot $T -g a100-40g-sxm -t $t --width $w -o "$TMP/$t-$w.svg" 2>/dev/null && set -- "$@" $t-$w
 	done
 done
 {
@@ -51,7 +51,7 @@ for p in "$@"; do
 	else fail "$p: no measured label covers another" "$(grep "$p:" "$TMP/seen")"; fi
 done
 
-"$VRAMCAST" report $T -g a100-40 -o "$TMP/r.html" 2>/dev/null
+"$VRAMCAST" report $T -g a100-40g-sxm -o "$TMP/r.html" 2>/dev/null
 cat > "$TMP/probe.js" <<'JS'
 <script>
 (function () {

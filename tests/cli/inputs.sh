@@ -6,7 +6,7 @@ run info tests/recordings/gpt.vct@batch=4; expect "a parameter that the file say
 run info tests/recordings/gpt.vct@batch=1; expect "the same value is not" 0 'events'
 run info traces/lm-medium-ctx1024.vct@batch=4; expect "nor is one that it does not say" 0 'batch +4'
 
-run sim traces/llm-oom.vct -g a100-40; expect "a heap at one moment is said to be one" 6 'live blocks at one moment: no request was recorded'
+run sim traces/llm-oom.vct -g a100-40g-sxm; expect "a heap at one moment is said to be one" 6 'live blocks at one moment: no request was recorded'
 printf '%s' "$out" | grep -q 'fits' && fail "and does not fit" "$out" || pass "and does not fit"
 
 event() { printf '{"ph":"i","cat":"cpu_instant_event","name":"[memory]","ts":%s,"args":{"Device Type":1,"Device Id":0,"Addr":%s,"Bytes":%s,"Total Allocated":%s,"Total Reserved":%s}},' "$@"; }

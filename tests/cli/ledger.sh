@@ -13,17 +13,17 @@ adds_up() { # SENTENCE
 	check "$1: the ledger and peak_used agree" test "$(value used)" = "$(value peak_used)"
 }
 r="--no-verify --no-advice --json"
-run sim $t -g a100-40 $r; adds_up "alone"
+run sim $t -g a100-40g-sxm $r; adds_up "alone"
 run sim $t -g rtx4090 --used 1GiB $r; adds_up "another process"
 check "and it is listed" test "$(value others)" = 1073741824
-run sim $t -g a100-40 -x share:n=2,each=3GiB $r; adds_up "two processes"
+run sim $t -g a100-40g-sxm -x share:n=2,each=3GiB $r; adds_up "two processes"
 check "the other one with its context" test "$(value others)" = $(((3 * 1024 + 450) << 20))
-run sim $t -g a100-40 --used 1GiB -x share:n=2,each=3GiB $r; adds_up "two processes and a stranger"
+run sim $t -g a100-40g-sxm --used 1GiB -x share:n=2,each=3GiB $r; adds_up "two processes and a stranger"
 check "both are counted" test "$(value others)" = $(((4 * 1024 + 450) << 20))
 run sim $t -g h200 -x share:n=3,mode=aligned $r; adds_up "three processes in step"
 check "three in step need more than one and less than three at their worst" test "$(value others)" -gt $((900 << 20))
 run sim $t -g rtx3090 $r; adds_up "out of memory"
-run sim $t -g a100-40 --context 2GiB $r; adds_up "a context of 2 GiB"
+run sim $t -g a100-40g-sxm --context 2GiB $r; adds_up "a context of 2 GiB"
 run sim $t -g rtx4090 --conf expandable_segments:True $r; adds_up "expandable segments"
 run sim $t --capacity 4GiB --used 5GiB $r; adds_up "more used than there is"
 run sim $t -g h200 -x share:n=2,each=3GiB --no-verify --no-advice

@@ -8,19 +8,19 @@ small() { [ "$(wc -c < "$1")" -le 1000000 ]; }
 
 for t in timeline blocks segments compare sweep steps ranks owners allocators unused; do
 	if [ $t = owners ] && ! grep -q HAVE_GRAPHVIZ "${BUILD:-build}/config.mk"; then skip "owners" "built without Graphviz"; continue; fi
-	run plot $T -g a100-40 -t $t -o "$TMP/$t.svg"; expect "plot -t $t" 0
+	run plot $T -g a100-40g-sxm -t $t -o "$TMP/$t.svg"; expect "plot -t $t" 0
 	check "$t is well-formed" wellformed "$TMP/$t.svg"
 	check "$t is at most 1 MB" small "$TMP/$t.svg"
-	run plot $T -g a100-40 -t $t -o "$TMP/again.svg"
+	run plot $T -g a100-40g-sxm -t $t -o "$TMP/again.svg"
 	check "$t has the same bytes twice" cmp "$TMP/$t.svg" "$TMP/again.svg"
 done
 check "a single step is no pattern: its blocks are what their call sites say" \
 	sh -c 'for w in Gradients Activations "There at the start"; do grep -q ">$w<" "$1" || exit 1; done' - "$TMP/timeline.svg"
-run plot $T -g a100-40 -t owners -o "$TMP/o.dot"; expect "owners as .dot" 0
+run plot $T -g a100-40g-sxm -t owners -o "$TMP/o.dot"; expect "owners as .dot" 0
 if command -v dot >/dev/null 2>&1; then check "dot reads it" dot -Tcanon -o /dev/null "$TMP/o.dot"; else skip "dot reads it" "no dot here"; fi
 
 run plot $T; expect "without -o the timeline is text" 0 '^Needs 62\.5 GiB'
-run plot $T -g a100-40 -t flame; expect "and so is who holds it" 0 'AccumulateGrad  x225'
+run plot $T -g a100-40g-sxm -t flame; expect "and so is who holds it" 0 'AccumulateGrad  x225'
 run plot $T -t blocks; expect "what cannot be text wants a file" 2 '' '-t blocks needs -o FILE'
 check "of at most 80 columns" sh -c 'sed 1,3d "$1" | sed "s/[^ -~]/x/g" | LC_ALL=C.UTF-8 awk "length > 100 { exit 1 }"' sh "$TMP/out"
 run plot $T -t blocks; expect "a picture that cannot be text wants -o" 2 '' 'needs -o FILE'
@@ -39,7 +39,7 @@ run plot "$TMP/two.jsonl" -o "$TMP/map.svg"; expect "a sweep over two keys is a 
 check "with what fits in each row" grep -q 'The smallest capacity that fits' "$TMP/map.svg"
 run plot traces/vllm-rl-pools.vct -t segments -o "$TMP/state.svg"; expect "a snapshot without events still has a map" 0
 check "which is well-formed" wellformed "$TMP/state.svg"
-run plot $T -g a100-40 -g h100-80g-sxm -o "$TMP/two.svg"; expect "two cards are compared" 0
+run plot $T -g a100-40g-sxm -g h100-80g-sxm -o "$TMP/two.svg"; expect "two cards are compared" 0
 check "in one picture" grep -q 'Of 2 only NVIDIA H100' "$TMP/two.svg"
 
 run plot $T tests/recordings/lstm.vct -m all -m bfc:framework=jax -t allocators -o "$TMP/map.svg"; expect "recordings and allocators in one map" 0
@@ -77,7 +77,7 @@ mkdir "$TMP/none"; PATH=$TMP/none "$bin" plot $T -o "$TMP/q.png" > "$TMP/out" 2>
 expect "without rsvg-convert a PNG is refused with the remedy" 1 '' 'rsvg-convert is not installed'
 check "and nothing is left of it" [ ! -e "$TMP/q.png" ]
 
-run report $T -g a100-40 -o "$TMP/r.html"; expect "a report" 0
+run report $T -g a100-40g-sxm -o "$TMP/r.html"; expect "a report" 0
 check "fetches nothing" sh -c '! grep -oE "(src|href)=\"[^#\"][^\"]*|url\([^#)]*\)|@import" "$1"' sh "$TMP/r.html"
 check "quotes what PyTorch would say" grep -q 'CUDA out of memory. Tried to allocate' "$TMP/r.html"
 run report $T; expect "a report wants -o" 2 '' 'where to'

@@ -8,13 +8,13 @@ for f in traces/decomfl.vct traces/lm-*.vct traces/attention.vct; do
 done
 run info $t; expect "info says what is in it" 0 '62\.46 GiB'
 run info --json $t; expect "info as JSON" 0 '"schema": "vramcast.info/1"'
-run sim $t -g h100-80; expect "it fits on a card that is large enough" 0 'fits: 62\.96 GiB of 79\.11 GiB'
-run sim $t -g a100-40; expect "it runs out on a smaller one, code 3" 3 'runs out of memory at event 14116'
+run sim $t -g h100-80g-pcie; expect "it fits on a card that is large enough" 0 'fits: 62\.96 GiB of 79\.11 GiB'
+run sim $t -g a100-40g-sxm; expect "it runs out on a smaller one, code 3" 3 'runs out of memory at event 14116'
 expect "and says what PyTorch would say" 3 'CUDA out of memory\. Tried to allocate 100\.00 MiB\. GPU 0 has a total capacity of 39\.39 GiB'
-run sim $t -g h100-80 --fail-above 70%; expect "over a budget, code 4" 4
-run sim $t -g h100-80 --fail-above 95%; expect "within it, code 0" 0
+run sim $t -g h100-80g-pcie --fail-above 70%; expect "over a budget, code 4" 4
+run sim $t -g h100-80g-pcie --fail-above 95%; expect "within it, code 0" 0
 run sim $t --capacity 50GiB --json; expect "JSON names the verdict" 3 '"verdict": "oom"'
-run sim $t -g h100-80 --used 30GiB@4711 --json; expect "another process takes its share" 3 'Process 4711 has 30\.00 GiB memory in use'
+run sim $t -g h100-80g-pcie --used 30GiB@4711 --json; expect "another process takes its share" 3 'Process 4711 has 30\.00 GiB memory in use'
 run sim $t --torch 2.2 --torch 2.9 -m direct -m torch --json; expect "all combinations are runs" 0 '"model": "direct"'
 [ "$(printf '%s\n' "$out" | grep -c '"verdict"')" = 4 ] && pass "four of them" || fail "four of them" "$out"
 run sim $t -m bfc:growth=true; expect "another allocator is named" 0 '= reserved by TensorFlow.s BFC +64\.00 GiB'
@@ -26,8 +26,8 @@ run sim $t --conf backend:cudaMallocAsync; expect "the driver's pools lie betwee
 expect "and are held against PyTorch's allocator" 0 'backend:cudaMallocAsync +62\.46 GiB -> 61\.78 GiB'
 run sim $t --conf backend:cudaMallocAsync --capacity 30GiB; expect "with the words of that backend" 3 'Allocation on device 0 would exceed allowed memory'
 run sim $t --conf backend:cudaMallocAsync -m torch:segment=64MiB; expect "which has none of the torch model's parameters" 1 '' 'take -m cuda_async'
-run sim $t -m rmm_pool -g h100-80; expect "RMM's pool begins with half of the card, and doubles" 0 '= reserved by RMM.s pool'
-run sim $t -m rmm_arena -g h100-80; expect "RMM's arena is half of the card" 3 'Maximum pool size exceeded .failed to allocate [0-9.]+ MiB.: No room in arena'
+run sim $t -m rmm_pool -g h100-80g-pcie; expect "RMM's pool begins with half of the card, and doubles" 0 '= reserved by RMM.s pool'
+run sim $t -m rmm_arena -g h100-80g-pcie; expect "RMM's arena is half of the card" 3 'Maximum pool size exceeded .failed to allocate [0-9.]+ MiB.: No room in arena'
 run sim $t -m rmm_arena; expect "without a card it is what the requests need" 0 '= reserved by RMM.s arena +52\.01 GiB'
 models=$(grep -c '^VC_MODEL' simulator/models/models.def)
 run sim $t -m all; expect "every allocator stands in one table" 0 'live at the peak: 51\.32 GiB'
@@ -53,8 +53,8 @@ run sim $t -o "$TMP/no/such/folder.svg"; expect "a folder that is not there" 1 '
 run dump $t --from 3000 --to 3001; expect "dump prints events" 0 'device=0'
 
 # The same bytes every time, and through every way in.
-"$VRAMCAST" sim $t -g a100-40 --json -o "$TMP/a.svg" > "$TMP/a.json"
-"$VRAMCAST" sim $t -g a100-40 --json -o "$TMP/b.svg" > "$TMP/b.json"
+"$VRAMCAST" sim $t -g a100-40g-sxm --json -o "$TMP/a.svg" > "$TMP/a.json"
+"$VRAMCAST" sim $t -g a100-40g-sxm --json -o "$TMP/b.svg" > "$TMP/b.json"
 check "no key comes twice in an object of the JSON" python3 -c '
 import json, sys
 def once(pairs):

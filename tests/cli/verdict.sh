@@ -72,7 +72,7 @@ level() { # NAME LEVEL OPTION...
 }
 level "as recorded" exact $t
 level "a card that is large enough" exact $t -g h200 --used 1GiB
-level "settings that would have made another heap" bounds $t -g h100-80 --conf expandable_segments:True --used 1GiB
+level "settings that would have made another heap" bounds $t -g h100-80g-pcie --conf expandable_segments:True --used 1GiB
 level "settings, of a whole program" exact tests/recordings/gpt.vct --conf expandable_segments:True
 level "settings without effect" exact $t --conf max_split_size_mb:100000
 level "a change of nothing but a limit" bounds $t -x fraction:f=0.9

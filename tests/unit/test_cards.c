@@ -151,34 +151,48 @@ static void a_part_is_smaller_than_its_card(void **unused)
 	}
 }
 
-static void a_choice_and_an_estimate_are_said(void **unused)
+static void an_estimate_is_said(void **unused)
 {
 	char buf[600];
 
 	(void)unused;
-	assert_string_equal(found("A100 80GB"), "a100-80g-pcie");
-	assert_non_null(strstr(vc_card_remark("A100 80GB", buf, sizeof(buf)),
-			       "a100-80g-pcie, a100-80g-sxm"));
-	assert_non_null(strstr(buf, "a100-80g-pcie, the smallest, is taken"));
-	assert_non_null(strstr(vc_card_remark("h100-80", buf, sizeof(buf)), "h100-80g-pcie, the"));
 	assert_non_null(strstr(vc_card_remark("rtx5080", buf, sizeof(buf)), "is an estimate"));
 	assert_string_equal(vc_card_remark("rtx4090", buf, sizeof(buf)), "");
 	assert_string_equal(vc_card_remark("a100-80g-sxm", buf, sizeof(buf)), "");
 	assert_string_equal(vc_card_remark("voodoo2", buf, sizeof(buf)), "");
 }
 
-static void a_card_to_be_played_is_asked_about_where_several_fit(void **unused)
+static void a_card_is_asked_about_where_several_fit(void **unused)
 {
 	struct vc_error err;
 	const struct vc_card *c;
 
 	(void)unused;
-	assert_int_equal(vc_card_exact("A100 80GB", &c, &err), VC_EUSAGE);
+	assert_int_equal(vc_card_find("A100 80GB", &c, &err), VC_EUSAGE);
 	assert_non_null(strstr(err.message, "a100-80g-pcie, a100-80g-sxm: say which"));
-	assert_int_equal(vc_card_exact("h100-80", &c, &err), VC_EUSAGE);
-	assert_int_equal(vc_card_exact("voodoo2", &c, &err), VC_EUSAGE);
-	assert_int_equal(vc_card_exact("rtx3060", &c, &err), VC_OK);
+	assert_int_equal(vc_card_find("h100-80", &c, &err), VC_EUSAGE);
+	assert_int_equal(vc_card_find("voodoo2", &c, &err), VC_EUSAGE);
+	assert_int_equal(vc_card_find("rtx3060", &c, &err), VC_OK);
 	assert_string_equal(c->name, "rtx3060-12g");
+}
+
+static void a_wrong_name_gets_the_cards_it_may_mean(void **unused)
+{
+	static const struct { const char *name, *meant; } of[] = {
+		{ "rtx6000", "did you mean rtx6000ada?" },
+		{ "h10", "did you mean h100-80g-pcie, h100-80g-sxm, h100-94g-nvl?" },
+		{ "rtx4091", "did you mean rtx4090?" },
+		{ "rtx7000", "no gpu 'rtx7000' (" }, /* two digits from rtx3070: another card */
+		{ "", "no gpu '' (" },
+	};
+	struct vc_error err;
+	const struct vc_card *c;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		assert_int_equal(vc_card_find(of[i].name, &c, &err), VC_EUSAGE);
+		assert_non_null(strstr(err.message, of[i].meant));
+	}
 }
 
 static void clocks_are_those_that_were_printed_or_follow_from_the_rate(void **unused)
@@ -244,8 +258,9 @@ int main(void)
 		cmocka_unit_test(an_inexact_name_never_becomes_another_card),
 		cmocka_unit_test(a_part_a_laptop_and_a_way_of_use_are_found_by_name),
 		cmocka_unit_test(a_part_is_smaller_than_its_card),
-		cmocka_unit_test(a_choice_and_an_estimate_are_said),
-		cmocka_unit_test(a_card_to_be_played_is_asked_about_where_several_fit),
+		cmocka_unit_test(an_estimate_is_said),
+		cmocka_unit_test(a_card_is_asked_about_where_several_fit),
+		cmocka_unit_test(a_wrong_name_gets_the_cards_it_may_mean),
 		cmocka_unit_test(clocks_are_those_that_were_printed_or_follow_from_the_rate),
 		cmocka_unit_test(the_total_of_an_rtx_3060_is_the_printed_one),
 		cmocka_unit_test(no_card_claims_its_marketing_size),

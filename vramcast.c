@@ -36,6 +36,27 @@ static void say_commands(struct vc_output *out)
 		       "A first try: vramcast sim traces/decomfl.vct -g rtx4090\n");
 }
 
+/* Whoever read our output has gone, as `head` does: end without a word, as a program that does not
+ * look at its writes would. */
+static void end_with_reader(int status)
+{
+	if (status != VC_EPIPE)
+		return;
+	signal(SIGPIPE, SIG_DFL);
+	raise(SIGPIPE);
+}
+
+/* What was written goes out; the exit code. */
+static int commit(struct vc_output *out, struct vc_error *err)
+{
+	if (!out || vc_output_commit(out, err) < 0) {
+		end_with_reader(err->status);
+		fprintf(stderr, "vramcast: %s\n", err->message);
+	}
+	vc_output_close(out);
+	return err->status ? 1 : 0;
+}
+
 static int to_stdout(void (*fn)(struct vc_output *))
 {
 	struct vc_error err = { 0 };
@@ -43,10 +64,7 @@ static int to_stdout(void (*fn)(struct vc_output *))
 
 	if (out)
 		fn(out);
-	if (!out || vc_output_commit(out, &err) < 0)
-		fprintf(stderr, "vramcast: %s\n", err.message);
-	vc_output_close(out);
-	return err.status ? 1 : 0;
+	return commit(out, &err);
 }
 
 static int no_such_command(const char *name)
@@ -70,6 +88,7 @@ static int no_such_command(const char *name)
 
 static int explain_failure(const struct vc_command *c, const struct vc_console *con, int status)
 {
+	end_with_reader(status);
 	fprintf(stderr, "vramcast %s: %s\n", c->name, con->err.message);
 	if (c->flags & VC_CMD_PASSTHROUGH) /* 125: our own failure, as env and timeout do it */
 		return status == VC_EUSAGE ? 2 : 125;
@@ -83,10 +102,7 @@ static int help_for(const struct vc_command *c)
 
 	if (out)
 		vc_opt_help(c, out);
-	if (!out || vc_output_commit(out, &err) < 0)
-		fprintf(stderr, "vramcast: %s\n", err.message);
-	vc_output_close(out);
-	return err.status ? 1 : 0;
+	return commit(out, &err);
 }
 
 static int run_command(const struct vc_command *c, size_t argc, char **argv, struct vc_console *con)
@@ -119,11 +135,19 @@ static void keep_memory(void)
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
+/* no-color.org: the variable counts where it is not empty. */
+static bool takes_color(void)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(1) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
 int main(int argc, char **argv)
 {
-	struct vc_console con = { .color = isatty(1) && !getenv("NO_COLOR"), .commands = commands };
+	struct vc_console con = { .color = takes_color(), .commands = commands };
 	const struct vc_command *c;
-	int at = 1;
+	int at = 1, words;
 
 	keep_memory();
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error with a sentence, not a death, */
@@ -137,8 +161,8 @@ int main(int argc, char **argv)
 			con.quiet = true;
 		else if (!strcmp(argv[at], "-v") || !strcmp(argv[at], "--verbose"))
 			con.verbose = true;
-		else if (!strcmp(argv[at], "--color"))
-			con.color = true;
+		else if ((words = vc_opt_color(argv[at], argv[at + 1], &con.color)) > 0)
+			at += words - 1;
 		else
 			break;
 	}

@@ -57,7 +57,7 @@ static void find_library(void)
 		return;
 	if (given)
 		snprintf(installed.library, sizeof(installed.library), "%s", given);
-	else if (vc_python_find("python3", python, sizeof(python), &ignored) ||
+	else if (vc_python_find("python3", python, sizeof(python), &ignored) < 0 ||
 		 vc_python_package(python, package, sizeof(package), &ignored) ||
 		 !vc_installed_cudnn(package, installed.library, sizeof(installed.library)))
 		return;

@@ -307,6 +307,20 @@ static int run_all(const struct vc_dryrun_config *c, const char *python, struct 
 	return rc;
 }
 
+/* The interpreter of the program and the folder of the package that it will import. */
+static int find_package(const char *program, char python[1024], char package[1024],
+			struct vc_error *err)
+{
+	int other = vc_python_find(program, python, 1024, err);
+
+	if (other < 0)
+		return other;
+	if (vc_python_package(python, package, 1024, err) < 0)
+		return other ? vc_wrap(err, "%s is no Python program, and what it would start",
+				       program) : (int)err->status;
+	return 0;
+}
+
 static int dryrun(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	struct vc_dryrun_cudnn cudnn = { 0 };
@@ -325,9 +339,7 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	if (!rc)
 		rc = vc_null_libraries(libraries, sizeof libraries, &con->err);
 	if (!rc)
-		rc = vc_python_find(argv[0], python, sizeof python, &con->err);
-	if (!rc)
-		rc = vc_python_package(python, package, sizeof package, &con->err);
+		rc = find_package(argv[0], python, package, &con->err);
 	if (!rc)
 		rc = vc_stage_open(&stage, package, libraries, &con->err);
 	int version = rc ? 0 : vc_python_cudnn(package);

@@ -112,13 +112,9 @@ static int open_session(struct vc_fitting *f, size_t n, char **paths, struct vc_
 	int r = vc_session_open(&f->base, &f->opt, n, paths, VC_SESSION_IN_MEMORY, err);
 	f->opened = true;
 	if (r == VC_OK && isnan(vc_family_value(f->base.whatif->family, 0, f->cfg->find)))
-		r = VC_EUSAGE;
-	if (r == VC_EUSAGE && (!f->base.whatif || !f->base.whatif->family ||
-			       isnan(vc_family_value(f->base.whatif->family, 0, f->cfg->find))))
-		return vc_fail(err, VC_EUSAGE, "the recordings do not say their %s; name it, as "
-			       "a.vct@%s=8 b.vct@%s=16, or give a program after -- with {%s} in "
-			       "its arguments", f->cfg->find, f->cfg->find, f->cfg->find,
-			       f->cfg->find);
+		return vc_fail(err, VC_EUSAGE, "the recordings do not differ in %s: give one of "
+			       "them alone, or name it, as a.vct@%s=8 b.vct@%s=16", f->cfg->find,
+			       f->cfg->find, f->cfg->find);
 	return r;
 }
 

@@ -307,12 +307,13 @@ static void fish_option(struct vc_output *out, const struct vc_command *c,
 
 static void fish_script(const struct vc_command *const *commands, struct vc_output *out)
 {
+	char words[200];
+
 	for (size_t i = 0; commands[i]; i++) {
 		const struct vc_command *c = commands[i];
 
-		vc_output_printf(out,
-				 "complete -c vramcast -n __fish_use_subcommand -a %s -d '%s'\n",
-				 c->name, c->summary);
+		vc_output_printf(out, "complete -c vramcast -n __fish_use_subcommand -a %s -d %s\n",
+				 c->name, vc_opt_word(c->summary, words, sizeof(words)));
 		for (size_t t = 0; c->options && c->options[t]; t++)
 			for (const struct vc_option *o = c->options[t]; o->name; o++)
 				fish_option(out, c, o);

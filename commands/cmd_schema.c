@@ -211,6 +211,9 @@ static int refuse(const char *name, struct vc_error *err)
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", names[i]);
 	}
 	near = name ? vc_nearest(name, names, DOCUMENTS) : NULL;
+	if (near && !strcmp(near, name))
+		return vc_fail(err, VC_EUSAGE, "one document at a time: 'vramcast schema %s' and "
+			       "nothing behind it", name);
 	if (near)
 		return vc_fail(err, VC_EUSAGE, "'%s' writes no JSON document (did you mean %s?)",
 			       name, near);

@@ -29,12 +29,22 @@ const struct vc_sink_type *vc_name_sink(const char *option, const char *name, st
 {
 	const struct vc_sink_type *t = vc_sink_by_name(name);
 	const char *names[64], *near;
-	size_t n = 0;
+	size_t n = 0, used = 0;
+	char list[400];
 
 	if (t)
 		return t;
 	for (; n < 64 && vc_sinks[n]; n++)
 		names[n] = vc_sinks[n]->name;
+	for (size_t i = 0; vc_sinks[i]; i++)
+		if (!strcmp(vc_sinks[i]->extension, name) && used < sizeof(list))
+			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
+						 used ? ", " : "", vc_sinks[i]->name);
+	if (used) {
+		vc_fail(err, VC_EUSAGE, "%s %s: that is an extension, which FILE's name says (-o "
+			"FILE.%s); written so are %s", option, name, name, list);
+		return NULL;
+	}
 	near = vc_nearest(name, names, n);
 	vc_fail(err, VC_EUSAGE, "%s %s: there is no such %s%s%s%s ('vramcast list sinks')", option,
 		name, strcmp(option, "-t") ? "format" : "picture", near ? ", did you mean " : "",

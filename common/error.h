@@ -14,6 +14,7 @@ enum vc_status {
 	VC_ENOMEM    = -4, /* this process is out of memory (not the simulated GPU) */
 	VC_ENOSUP    = -5, /* known, but not built in or not handled */
 	VC_EINTERNAL = -6, /* a broken invariant: our bug */
+	VC_EPIPE     = -7, /* whoever read our standard output has gone: nothing to complain of */
 };
 
 struct vc_error {

@@ -20,6 +20,8 @@ struct parse {
 	size_t argc, at, operands;
 	struct vc_console *con;
 	struct vc_error *err;
+	const struct vc_option *flag[MAX_NAMES]; /* switches given so far */
+	size_t flags;
 };
 
 /* Options of every command; they fill the console instead of the command's config. */
@@ -28,7 +30,7 @@ static const struct vc_option console_options[] = {
 	  "no narration on standard error", NULL },
 	{ 'v', "verbose", VC_O_FLAG, offsetof(struct vc_console, verbose), NULL, "say more", NULL },
 	{ 0, "color", VC_O_FLAG, offsetof(struct vc_console, color), NULL,
-	  "colours of sim and plot even when not on a terminal", NULL },
+	  "colours of sim and plot even when not on a terminal; --color never: none", NULL },
 	VC_OPTION_END
 };
 
@@ -157,6 +159,36 @@ static int need_value(struct parse *p, const struct vc_option *o, const char **v
 	return VC_OK;
 }
 
+int vc_opt_color(const char *arg, const char *next, bool *color)
+{
+	static const char *const words[] = { "never", "always", "auto" };
+	size_t n = strlen("--color");
+	const char *word = arg[n] == '=' ? arg + n + 1 : next;
+
+	if (strncmp(arg, "--color", n) != 0 || (arg[n] && arg[n] != '='))
+		return 0;
+	for (size_t i = 0; word && i < 3; i++) {
+		if (strcmp(word, words[i]) != 0)
+			continue;
+		*color = i < 2 ? i == 1 : *color;
+		return arg[n] ? 1 : 2;
+	}
+	*color = true;
+	return arg[n] ? 0 : 1;
+}
+
+/* A switch and its opposite in one line: one of them is a slip. */
+static int check_opposite(struct parse *p, const struct vc_option *o)
+{
+	for (size_t i = 0; i < p->flags; i++)
+		if (p->flag[i]->offset == o->offset && p->flag[i]->type != o->type)
+			return vc_fail(p->err, VC_EUSAGE, "--%s and --%s exclude each other",
+				       p->flag[i]->name, o->name);
+	if (!takes_value(o) && p->flags < MAX_NAMES)
+		p->flag[p->flags++] = o;
+	return VC_OK;
+}
+
 static int parse_long(struct parse *p, const char *arg)
 {
 	const char *eq = strchr(arg, '='), *value = eq ? eq + 1 : NULL;
@@ -165,6 +197,16 @@ static int parse_long(struct parse *p, const char *arg)
 
 	if (n == 4 && !strncmp(arg, "help", 4))
 		return VC_OPT_HELP;
+	if (!o && n == 5 && !strncmp(arg, "color", n)) {
+		int words = vc_opt_color(arg - 2, p->at + 1 < p->argc ? p->argv[p->at + 1] : NULL,
+					 &p->con->color);
+
+		p->at += words == 2;
+		return words ? VC_OK : vc_fail(p->err, VC_EUSAGE, "--color is always, never or "
+					       "auto, not '%s'", value);
+	}
+	if (!o && console_option(arg, n, 0) && eq)
+		return vc_fail(p->err, VC_EUSAGE, "--%.*s takes no value", (int)n, arg);
 	if (!o && console_option(arg, n, 0))
 		return set_value(console_option(arg, n, 0), (char *)p->con, NULL, p->err);
 	if (!o)
@@ -173,6 +215,7 @@ static int parse_long(struct parse *p, const char *arg)
 		return vc_fail(p->err, VC_EUSAGE, "--%s takes no value", o->name);
 	if (takes_value(o) && !eq && need_value(p, o, &value) < 0)
 		return VC_EUSAGE;
+	VC_TRY(check_opposite(p, o));
 	return set_value(o, p->cfg, value, p->err);
 }
 
@@ -207,7 +250,8 @@ static int parse_short(struct parse *p, const char *arg)
 int vc_opt_parse(const struct vc_command *c, void *cfg, size_t argc, char **argv, size_t *operands,
 		 struct vc_console *con)
 {
-	struct parse p = { c, cfg, argv, argc, 0, 0, con, &con->err };
+	struct parse p = { .cmd = c, .cfg = cfg, .argv = argv, .argc = argc, .con = con,
+			   .err = &con->err };
 	bool only_operands = false;
 	int r = set_defaults(c, cfg, &con->err);
 

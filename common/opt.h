@@ -65,6 +65,10 @@ struct vc_command {
 /* The command of that name among con's, or NULL. */
 const struct vc_command *vc_command_find(const struct vc_console *con, const char *name);
 
+/* "--color", "--color=WHEN" or "--color WHEN" (always, never, auto: as without it): how many words
+ * that is, 0: `arg` is another option, or WHEN is none of these. */
+int vc_opt_color(const char *arg, const char *next, bool *color);
+
 /* Parse argv[0..argc) into cfg (config_size bytes, defaults included). Operands are moved to the
  * front of argv, their number goes to *operands. "--help" gives VC_OPT_HELP. The caller frees the
  * lists with vc_opt_fini. */

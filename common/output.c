@@ -45,7 +45,7 @@ static void flush(struct vc_output *o)
 		if (n >= 0)
 			done += (size_t)n;
 		else if (errno != EINTR)
-			broken(o, VC_EIO, errno);
+			broken(o, errno == EPIPE && !o->own_fd ? VC_EPIPE : VC_EIO, errno);
 	}
 	o->n = 0;
 }

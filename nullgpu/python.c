@@ -76,7 +76,7 @@ int vc_python_find(const char *program, char *out, size_t n, struct vc_error *er
 			return 0;
 	}
 	if (in_path("python3", out, n) == 0 || in_path("python", out, n) == 0)
-		return 0;
+		return 1;
 	return vc_fail(err, VC_ENOSUP, "no python in PATH; put the one that has PyTorch first");
 }
 

@@ -10,7 +10,8 @@
 /* Is there such a program to run? Else an error that says how to run a script. */
 int vc_python_program(const char *program, struct vc_error *err);
 
-/* The interpreter behind argv[0]: itself, that of a script such as torchrun, or the one in PATH. */
+/* The interpreter behind argv[0]: itself, that of a script such as torchrun; or, which gives 1, the
+ * one in PATH, because the program may start it. */
 int vc_python_find(const char *program, char *out, size_t n, struct vc_error *err);
 
 /* The folder of the torch package that this Python would import; without one that of JAX's

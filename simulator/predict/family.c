@@ -113,7 +113,8 @@ static int find_axes(struct vc_family *f, struct vc_error *err)
 		for (size_t j = 0; j < i; j++)
 			if (f->n > 1 && !memcmp(f->x[i], f->x[j], sizeof(double) * VC_AXES))
 				return vc_fail(err, VC_EUSAGE, "two recordings have the same "
-					       "parameters; say what differs with FILE@batch=8");
+					       "parameters: leave one out, or say what differs "
+					       "with FILE@batch=8");
 	find_ties(f);
 	return 0;
 }
@@ -320,9 +321,13 @@ static int ask_one(const struct vc_family *f, const struct vc_param_value *p, st
 		return vc_fail(err, VC_EUSAGE, "%s must be above zero", p->name);
 	if (a == f->axes && is_recorded(f, p))
 		return 0;
+	if (a == f->axes && isnan(value_of(f->m[0].trace->meta, p->name)))
+		return vc_fail(err, VC_EUSAGE, "%s not say %s %s; name it, as FILE@%s=VALUE",
+			       f->n > 1 ? "the recordings do" : "the recording does",
+			       f->n > 1 ? "their" : "its", p->name, p->name);
 	if (a == f->axes)
-		return vc_fail(err, VC_EUSAGE, "the recordings do not differ in %s; give two "
-			       "that do, as FILE@%s=VALUE", p->name, p->name);
+		return vc_fail(err, VC_EUSAGE, "the recordings do not differ in %s: add one that "
+			       "does, or give one of them alone", p->name);
 	if (part != VC_MODE_EVAL)
 		g->train[a] = p->value;
 	if (part != VC_MODE_TRAIN)

@@ -103,6 +103,11 @@ const struct vc_source_type *vc_transform_find(const char *name, struct vc_error
 		return t;
 	for (; n < 64 && vc_transforms[n]; n++)
 		names[n] = vc_transforms[n]->name;
+	if (strchr(name, ',')) {
+		vc_fail(err, VC_EUSAGE, "'%s': one transform for each -x, as in -x %.*s -x %s",
+			name, (int)strcspn(name, ","), name, strchr(name, ',') + 1);
+		return NULL;
+	}
 	near = find_choice(name, choice, sizeof(choice)) ? choice : vc_nearest(name, names, n);
 	vc_fail(err, VC_EUSAGE, near ? "no transform is called '%s' (did you mean %s?)" :
 		"no transform is called '%s' ('vramcast list transforms')", name, near);

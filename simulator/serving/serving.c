@@ -339,8 +339,11 @@ int vc_serving_init(struct vc_serving *s, const struct vc_serving_config *k,
 		return vc_fail(err, VC_EUSAGE, "vLLM \"%s\" is not known, try %s .. %s", k->version,
 			       VC_VLLM_OLDEST, VC_VLLM_NEWEST);
 	if (!k->block_size || !k->max_seqs || !k->max_batch || k->max_len < 2)
-		return vc_fail(err, VC_EUSAGE, "the size of a block, of a batch and of a sequence "
-			       "must be larger than nothing");
+		return vc_fail(err, VC_EUSAGE, "%s",
+			       !k->block_size ? "--block-size starts at 1 token" :
+			       !k->max_seqs ? "--max-num-seqs starts at 1 request" :
+			       !k->max_batch ? "--max-num-batched-tokens starts at 1 token" :
+			       "--max-model-len starts at 2 tokens, one of them generated");
 	if (k->blocks < 2 || k->blocks > UINT32_MAX - 2 || k->block_size > UINT32_MAX)
 		return vc_fail(err, VC_EUSAGE, "a KV cache of %llu blocks: vLLM keeps one for "
 			       "itself, so there must be two, and fewer than 2^32",

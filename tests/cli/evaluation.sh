@@ -26,7 +26,7 @@ expect "a sweep over both" 0 '"vary":\{"train_batch":6,"eval_batch":64\}'
 run fit $A $B --find eval_batch --set train_batch=4 --capacity 2GiB
 expect "fit looks for the evaluation's" 0 'largest that fits'
 run sim $R/eval-4-8.vct@batch=4 $R/eval-6-64.vct@batch=6 --set train_batch=8 --set val_size=3
-expect "a parameter nobody recorded" 2 '' 'do not differ in val_size'
+expect "a parameter nobody recorded" 2 '' 'do not say their val_size; name it'
 run sim $R/gpt.vct@batch=1 --set batch=2 --set eval_batch=4
 expect "a recording without an evaluation" 2 '' 'no evaluation'
 finish

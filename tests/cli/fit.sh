@@ -8,7 +8,7 @@ run gpus --free "18.9GiB,20GiB"; expect "without a need the one with most" 0 'CU
 run gpus --free "18.9GiB,20GiB" --need 21GiB; expect "none is enough" 3 'none of the 2 cards'
 L=tests/ladders/recordings
 
-run fit "$L/mlp_batch0016_torch2.9.1.vct"; expect "a recording that does not say its batch" 2 '' 'do not say their batch'
+run fit "$L/mlp_batch0016_torch2.9.1.vct"; expect "a recording that does not say its batch" 2 '' 'the recording does not say its batch; name it, as FILE@batch=VALUE'
 m=$L/mlp_batch0016_torch2.9.1.vct@batch=16
 run fit "$m" --capacity 1846MiB --context 0
 expect "one recording answers with a pair of bounds" 0 'bounds from one recording' && check "the truth is not outside them (4,096 fits, 8,192 does not)" \

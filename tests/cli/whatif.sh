@@ -33,7 +33,7 @@ check "training and evaluation batch apart: the first alone is exact" test "$(go
 run sim $a $b $c --set batch=8 --set eval_batch=256 $card --json
 check "the second alone is exact" test "$(got)" = "$(peak resnet50_eval_batch0256_torch2.9.1)"
 run sim $a $b $c --set batch=256 --set eval_batch=512 $card; expect "both at once, on a card of 32 GB" 0 'fits'
-run sim $a $b --set sec=4; expect "a parameter nobody recorded" 2 '' 'do not differ in sec'
+run sim $a $b --set sec=4; expect "a parameter nobody recorded" 2 '' 'do not say their sec; name it, as FILE@sec=VALUE'
 run sim $a --set batch=64 --json; expect "one recording gives bounds" 0 '"level": "bounds"'
 
 m=$L/gpt2-hf_batch0008_torch2.9.1.vct

@@ -19,7 +19,7 @@ struct config {
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option diff_options[] = {
-	{ 'o', "output", VC_O_TEXT, AT(output), "FILE",
+	{ 'o', "output", VC_O_FILE, AT(output), "FILE",
 	  "draw it as well: .svg; .png and .pdf through rsvg-convert", NULL },
 	{ 0, "theme", VC_O_TEXT, AT(theme), "NAME", "of the picture: auto, light, dark or print",
 	  NULL },
@@ -470,6 +470,9 @@ static int diff_run(const void *config, size_t argc, char **argv, struct vc_cons
 	struct vc_diff d = { 0 };
 	struct limit l;
 	int r = check(c, argc, &l, &sink, &con->err);
+
+	if (r == VC_OK)
+		r = vc_check_width(c->width, &con->err);
 
 	opt.verify = c->verify;
 	opt.device = c->device;

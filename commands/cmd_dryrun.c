@@ -56,8 +56,8 @@ static const struct vc_option options[] = {
 	  "they take none of it", "real" },
 	{ 0, "exit-code", VC_O_TEXT, AT(exit_code), "program|verdict",
 	  "verdict: 3 where requests were refused, else the program's", "program" },
-	{ 'o', "output", VC_O_TEXT, AT(out), "FILE", "the trace to write", "vramcast.vct" },
-	{ 0, "report", VC_O_TEXT, AT(report), "FILE", "write the verdicts as JSON", NULL },
+	{ 'o', "output", VC_O_FILE, AT(out), "FILE", "the trace to write", "vramcast.vct" },
+	{ 0, "report", VC_O_FILE, AT(report), "FILE", "write the verdicts as JSON", NULL },
 	{ 0, "param", VC_O_LIST, AT(params), "NAME=VALUE",
 	  "what the program runs with (batch=8), kept in the trace", NULL },
 	{ 0, "stacks", VC_O_TEXT, AT(stacks), "off|py|py:N|native",
@@ -145,6 +145,7 @@ static int check(const struct vc_dryrun_config *c, size_t argc, struct vc_error 
 	    (c->ranks != VC_NOT_GIVEN && (c->ranks < 1 || c->ranks > 16)))
 		return vc_fail(err, VC_EUSAGE, "--devices and --ranks go from 1 to 16");
 	VC_TRY(check_world(c, err));
+	VC_TRY(vc_record_words(c->stacks, &c->params, err));
 	VC_TRY(vc_record_keep(&c->keep, &(struct vc_drain_options){ 0 }, &(struct vc_watch){ 0 },
 			      err));
 	if (c->no_record && (c->keep.keep || c->keep.on_oom))

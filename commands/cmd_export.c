@@ -24,7 +24,7 @@ static const struct vc_option export_options[] = {
 	{ 0, "to", VC_O_TEXT, AT(to), "FORMAT[:K=V,...]",
 	  "vct, or the name of a sink (vramcast list sinks); default: what FILE's extension says, "
 	  "else vct", NULL },
-	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "where to (- is standard output)", NULL },
+	{ 'o', "output", VC_O_FILE, AT(output), "FILE", "where to (- is standard output)", NULL },
 	{ 0, "level", VC_O_UINT, AT(level), "N", "vct: zstd level", "3" },
 	{ 0, "block", VC_O_UINT, AT(block), "N",
 	  "vct: events per block, which is what damage costs", "65536" },

@@ -20,7 +20,7 @@ struct config {
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option options[] = {
-	{ 'o', "output", VC_O_TEXT, AT(out), "FILE",
+	{ 'o', "output", VC_O_FILE, AT(out), "FILE",
 	  "write the plan (.vcp), or the offsets of a problem (.csv)", NULL },
 	{ 0, "effort", VC_O_UINT, AT(effort), "N",
 	  "how much to try, in units of 100 million steps (about 0.1 s); the same effort gives "

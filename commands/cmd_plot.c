@@ -22,7 +22,7 @@ struct config {
 static const struct vc_option plot_options[] = {
 	{ 't', "type", VC_O_TEXT, AT(type), "NAME",
 	  "the picture: timeline, blocks, segments, compare, ... ('vramcast list sinks')", NULL },
-	{ 'o', "output", VC_O_LIST, AT(output), "FILE",
+	{ 'o', "output", VC_O_FILES, AT(output), "FILE",
 	  "write FILE: .svg, .html, .dot, .txt; .png and .pdf through rsvg-convert", NULL },
 	{ 0, "theme", VC_O_TEXT, AT(theme), "NAME", "auto, light, dark or print", NULL },
 	{ 0, "width", VC_O_TEXT, AT(width), "PIXELS",
@@ -233,6 +233,8 @@ static int plot_run(const void *config, size_t argc, char **argv, struct vc_cons
 	int r = argc ? choose_all(&p, argc, vc_lines_probe(argv[0]), &con->err) :
 		vc_fail(&con->err, VC_EUSAGE, "which trace? (vramcast plot TRACE -o timeline.svg)");
 
+	if (r == VC_OK)
+		r = vc_check_width(p.cfg->width, &con->err);
 	vc_remark_cards(&p.run.gpu, con);
 	if (r == VC_OK)
 		r = run_all(&p, argc, argv, &con->err);
@@ -288,7 +290,7 @@ static int report_run(const void *config, size_t argc, char **argv, struct vc_co
 }
 
 static const struct vc_option report_options[] = {
-	{ 'o', "output", VC_O_LIST, AT(output), "FILE", "write FILE (.html)", NULL },
+	{ 'o', "output", VC_O_FILES, AT(output), "FILE", "write FILE (.html)", NULL },
 	{ 0, "theme", VC_O_TEXT, AT(theme), "NAME", "auto, light, dark or print", NULL },
 	{ 0, "title", VC_O_TEXT, AT(title), "TEXT", "title of the window", NULL },
 	{ 0, "no-advice", VC_O_FLAG, AT(no_advice), NULL,

@@ -22,7 +22,7 @@ struct config {
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option ranks_options[] = {
-	{ 'j', "jobs", VC_O_UINT, AT(threads), "N",
+	{ 'j', "jobs", VC_O_JOBS, AT(threads), "N",
 	  "threads (default: all cores); changes no output", NULL },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.ranks/1)", NULL },
 	VC_OPTION_END
@@ -437,7 +437,7 @@ static int ranks_run(const void *config, size_t argc, char **argv, struct vc_con
 	vc_remark_cards(&c->run.gpu, con);
 	if (rc == VC_OK)
 		rc = vc_ranks_run(&r, &c->run, argc, argv,
-				  c->threads == VC_NOT_GIVEN ? 0 : (size_t)c->threads, &con->err);
+				  c->threads, &con->err);
 	if (rc == VC_OK)
 		rc = say(&r, c, &con->err);
 	if (rc == VC_OK)

@@ -41,7 +41,7 @@ struct config {
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option options[] = {
-	{ 'o', "output", VC_O_TEXT, AT(out), "FILE",
+	{ 'o', "output", VC_O_FILE, AT(out), "FILE",
 	  "the trace to write; further processes get .PID or .rankN before the "
 	  "extension", "vramcast.vct" },
 	{ 0, "param", VC_O_LIST, AT(params), "NAME=VALUE",
@@ -101,12 +101,6 @@ struct run { /* one recording */
 	int code;
 };
 
-static bool is_steps(const char *s)
-{
-	return strncmp(s, "py:", 3) == 0 && s[3] >= '1' && s[3] <= '9' && strlen(s) < 12 &&
-	       s[3 + strspn(s + 3, "0123456789")] == '\0';
-}
-
 static const struct { const char *name; int number; } guard_signals[] = {
 	{ "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "INT", SIGINT }, { "TERM", SIGTERM } };
 enum { GUARD_SIGNALS = sizeof(guard_signals) / sizeof(*guard_signals) };
@@ -122,19 +116,13 @@ static int guard_signal(const char *name)
 
 static int check(const struct config *c, size_t argc, struct vc_error *err)
 {
-	double value;
-
 	if (argc && c->pid != VC_NOT_GIVEN)
 		return vc_fail(err, VC_EUSAGE,
 			       "--pid records a program that runs already: give none");
 	if (!argc && c->pid == VC_NOT_GIVEN)
 		return vc_fail(err, VC_EUSAGE,
 			       "which program? vramcast record -- PROGRAM [ARG]...");
-	if (strcmp(c->stacks, "off") && strcmp(c->stacks, "py") && strcmp(c->stacks, "native") &&
-	    !is_steps(c->stacks))
-		return vc_fail(err, VC_EUSAGE,
-			       "--stacks is off, py, py:N (steps) or native, not '%s'",
-			       c->stacks);
+	VC_TRY(vc_record_words(c->stacks, &c->params, err));
 	if (strcmp(c->device, "auto") && strcmp(c->device, "cuda") && strcmp(c->device, "cpu"))
 		return vc_fail(err, VC_EUSAGE, "--device is auto, cuda or cpu, not '%s'",
 			       c->device);
@@ -145,15 +133,6 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 	if (guard_signal(c->guard_signal) < 0 || (c->guard_signal && c->guard == VC_NOT_GIVEN))
 		return vc_fail(err, VC_EUSAGE, "--guard-signal is USR1, USR2, INT or TERM, and "
 			       "needs --guard");
-	for (size_t i = 0; i < c->params.n; i++) {
-		const char *eq = strchr(c->params.at[i], '=');
-
-		if (!eq || eq == c->params.at[i])
-			return vc_fail(err, VC_EUSAGE, "--param takes NAME=VALUE, not '%s'",
-				       c->params.at[i]);
-		if (vc_parse_real(eq + 1, &value, err) < 0)
-			return vc_wrap(err, "--param %s", c->params.at[i]);
-	}
 	return 0;
 }
 
@@ -606,6 +585,9 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 		rc = vc_attach_check((pid_t)r.cfg->pid, &con->err);
 	if (rc < 0)
 		return rc;
+	if (!con->quiet && access(r.cfg->out, F_OK) == 0)
+		fprintf(stderr, "vramcast: %s is there, and this recording will take its place\n",
+			r.cfg->out);
 	rc = prepare(&r, argc, argv, &con->err);
 	if (rc == 0) {
 		code = start(&r, argc, argv, &con->err);

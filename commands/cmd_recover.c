@@ -15,7 +15,7 @@
 struct config { const char *out; };
 
 static const struct vc_option options[] = {
-	{ 'o', "output", VC_O_TEXT, offsetof(struct config, out), "FILE",
+	{ 'o', "output", VC_O_FILE, offsetof(struct config, out), "FILE",
 	  "the trace to write; default: the name the recording was to have", NULL },
 	VC_OPTION_END
 };

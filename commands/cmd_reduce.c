@@ -28,7 +28,7 @@ static const struct vc_option options[] = {
 	  "larger: peak_used,-vary.batch", NULL },
 	{ 0, "runs", VC_O_UINT, AT(runs), "N",
 	  "fail unless all N runs of the sweep are there, each once", NULL },
-	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "lines of JSON into FILE", "-" },
+	{ 'o', "output", VC_O_FILE, AT(output), "FILE", "lines of JSON into FILE", "-" },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { options, NULL };

@@ -28,7 +28,7 @@ static const struct vc_option options[] = {
 	{ 0, "plan", VC_O_TEXT, AT(plan), "FILE",
 	  "the plan to run by ('vramcast plan'); a rank takes FILE.rankN.vcp where that is there",
 	  NULL },
-	{ 0, "learn", VC_O_TEXT, AT(learn), "FILE",
+	{ 0, "learn", VC_O_FILE, AT(learn), "FILE",
 	  "write the plan that this run would have needed; further processes get .PID", NULL },
 	{ 0, "effort", VC_O_UINT, AT(effort), "N", "of --learn, as with 'vramcast plan'", "15" },
 	{ 0, "check", VC_O_FLAG, AT(check), NULL,

@@ -38,7 +38,7 @@ static const struct vc_option sim_options[] = {
 	  NULL },
 	{ 0, "summary", VC_O_FLAG, AT(summary), NULL, "the table of torch.cuda.memory_summary()",
 	  NULL },
-	{ 'o', "output", VC_O_LIST, AT(output), "FILE",
+	{ 'o', "output", VC_O_FILES, AT(output), "FILE",
 	  "also write FILE; its extension picks what (.svg .html .csv .json ...)", NULL },
 	{ 0, "fail-above", VC_O_TEXT, AT(fail_above), "P%",
 	  "exit 4 when more than P percent of the capacity may be used", NULL },

@@ -30,13 +30,13 @@ static const struct vc_option sweep_options[] = {
 	{ 0, "scenarios", VC_O_TEXT, AT(scenarios), "FILE",
 	  "instead of --vary one run a line, {\"id\":7,\"batch\":8,\"gpu\":\"t4\"}; - is standard "
 	  "input", NULL },
-	{ 'j', "jobs", VC_O_UINT, AT(threads), "N",
+	{ 'j', "jobs", VC_O_JOBS, AT(threads), "N",
 	  "threads (default: all cores); changes no output", NULL },
 	{ 0, "shard", VC_O_TEXT, AT(shard), "I/N|auto",
 	  "do part I of N only (I from 1); auto asks Slurm, Kubernetes or MPI", NULL },
 	{ 0, "resume", VC_O_FLAG, AT(resume), NULL, "keep the runs that the -o file already has",
 	  NULL },
-	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "lines of JSON into FILE", NULL },
+	{ 'o', "output", VC_O_FILE, AT(output), "FILE", "lines of JSON into FILE", NULL },
 	{ 0, "table", VC_O_FLAG, AT(table), NULL, "a table for people (default on a terminal)",
 	  NULL },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "lines of JSON (default elsewhere)", NULL },
@@ -594,8 +594,7 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 		r = vc_fail(err, VC_EIO, "cannot write standard output: %s", strerror(errno));
 	if (r == VC_OK) {
 		struct vc_work work = { .n = w.n, .arg = &w, .job = job, .done = done,
-					.threads = w.cfg->threads == VC_NOT_GIVEN ? 0 :
-					w.cfg->threads };
+					.threads = w.cfg->threads };
 		r = vc_workers_run(&work, err);
 	}
 	if (w.file && fclose(w.file) && r == VC_OK)

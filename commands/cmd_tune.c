@@ -20,7 +20,7 @@ struct config {
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option tune_options[] = {
-	{ 'j', "jobs", VC_O_UINT, AT(threads), "N",
+	{ 'j', "jobs", VC_O_JOBS, AT(threads), "N",
 	  "threads (default: all cores); changes no output", NULL },
 	{ 0, "top", VC_O_UINT, AT(top), "N", "how many of the best to show", "8" },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
@@ -404,8 +404,8 @@ static int say(const struct tune *t, const struct trial *now, struct vc_error *e
  * their order, about the others that are shown, and about what is set now. */
 static int try_all(struct tune *t, struct vc_error *err)
 {
-	size_t threads = t->cfg->threads == VC_NOT_GIVEN ? 0 : t->cfg->threads;
-	struct vc_work work = { .n = t->n, .arg = t, .job = try_one, .threads = threads };
+	struct vc_work work = { .n = t->n, .arg = t, .job = try_one,
+				.threads = t->cfg->threads };
 
 	VC_TRY(vc_workers_run(&work, err));
 	qsort(t->trial + 1, t->n - 1, sizeof(*t->trial), compare);

@@ -164,8 +164,10 @@ static void option_property(struct vc_output *out, const struct vc_option *o, bo
 {
 	static const char *const types[] = {
 		[VC_O_FLAG] = "\"type\":\"boolean\"", [VC_O_NOT] = "\"type\":\"boolean\"",
-		[VC_O_TEXT] = "\"type\":\"string\"", [VC_O_SIZE] = "\"type\":\"string\"",
+		[VC_O_TEXT] = "\"type\":\"string\"", [VC_O_FILE] = "\"type\":\"string\"",
+		[VC_O_FILES] = WORDS, [VC_O_SIZE] = "\"type\":\"string\"",
 		[VC_O_UINT] = "\"type\":\"integer\",\"minimum\":0",
+		[VC_O_JOBS] = "\"type\":\"integer\",\"minimum\":0",
 		[VC_O_REAL] = "\"type\":\"number\"",
 		[VC_O_LIST] = WORDS };
 	char help[512];
@@ -237,6 +239,11 @@ static int word(struct line *l, const char *front, const char *name, const char 
 	return VC_OK;
 }
 
+static bool is_list(const struct vc_option *o)
+{
+	return o->type == VC_O_LIST || o->type == VC_O_FILES;
+}
+
 static bool is_plain(const struct vc_mcp_value *v)
 {
 	return v->token == VC_J_TEXT || v->token == VC_J_NUMBER;
@@ -274,9 +281,9 @@ static int option_words(struct line *l, const struct vc_mcp_message *m,
 		if (v->token == VC_J_FALSE)
 			return VC_OK;
 		wants = "true or false";
-	} else if (is_plain(v) || (o->type == VC_O_LIST && v->token == VC_J_ARRAY)) {
+	} else if (is_plain(v) || (is_list(o) && v->token == VC_J_ARRAY)) {
 		return words(l, m, v, o->name, err);
-	} else if (o->type == VC_O_LIST) {
+	} else if (is_list(o)) {
 		wants = "a list of texts";
 	}
 	return vc_fail(err, VC_EUSAGE, "the argument '%s' wants %s", o->name, wants);

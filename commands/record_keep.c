@@ -2,6 +2,7 @@
 /* record_keep.c - see record_keep.h. */
 #include "commands/record_keep.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -139,4 +140,33 @@ int vc_record_keep(const struct vc_record_keep *k, struct vc_drain_options *o,
 				       "--when needs --keep: it seals what is kept");
 	}
 	return parse_oom(k->on_oom, w, k->keep != NULL, err);
+}
+
+static bool is_steps(const char *s)
+{
+	return strncmp(s, "py:", 3) == 0 && s[3] >= '1' && s[3] <= '9' && strlen(s) < 12 &&
+	       s[3 + strspn(s + 3, "0123456789")] == '\0';
+}
+
+int vc_record_words(const char *stacks, const struct vc_list *params, struct vc_error *err)
+{
+	double value;
+
+	if (stacks && strcmp(stacks, "off") && strcmp(stacks, "py") && strcmp(stacks, "native") &&
+	    !is_steps(stacks))
+		return vc_fail(err, VC_EUSAGE,
+			       "--stacks is off, py, py:N (steps) or native, not '%s'", stacks);
+	for (size_t i = 0; i < params->n; i++) {
+		const char *eq = strchr(params->at[i], '=');
+
+		if (!eq || eq == params->at[i])
+			return vc_fail(err, VC_EUSAGE, "--param takes NAME=VALUE, not '%s'",
+				       params->at[i]);
+		if (vc_parse_real(eq + 1, &value, err) < 0)
+			return vc_wrap(err, "--param %s", params->at[i]);
+		if (fabs(value) > (double)VC_AMOUNT_MOST)
+			return vc_fail(err, VC_EUSAGE, "--param %s: the largest value is %.0e",
+				       params->at[i], (double)VC_AMOUNT_MOST);
+	}
+	return VC_OK;
 }

@@ -4,6 +4,7 @@
 #define VC_RECORD_KEEP_H
 
 #include "common/error.h"
+#include "common/opt.h"
 #include "tracer/drain.h"
 
 struct vc_record_keep { const char *keep, *on_oom, *when, *steps, *after, *duration; bool paused; };
@@ -11,5 +12,8 @@ struct vc_record_keep { const char *keep, *on_oom, *when, *steps, *after, *durat
 /* Into o->ring, o->flight and *watch. */
 int vc_record_keep(const struct vc_record_keep *k, struct vc_drain_options *o,
 		   struct vc_watch *watch, struct vc_error *err);
+
+/* --stacks (NULL: not given) and --param of `record` and of `dryrun`, before anything runs. */
+int vc_record_words(const char *stacks, const struct vc_list *params, struct vc_error *err);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/param.h"
 #include "simulator/time/time.h"
 
 /* ---- which sink ---- */
@@ -270,6 +271,17 @@ size_t vc_advise_aloud(const struct vc_session *s, const struct vc_plan *p,
 				"window:iteration=1,iterations=5 TRACE -o SHORT.vct\n",
 			VC_KEEP_EVENTS);
 	return n;
+}
+
+int vc_check_width(const char *width, struct vc_error *err)
+{
+	uint64_t n;
+
+	if (width && vc_parse_uint(width, &n, err) < 0)
+		return vc_wrap(err, "--width");
+	if (width && (n < 40 || n > 4000))
+		return vc_fail(err, VC_EUSAGE, "--width goes from 40 to 4000, not %s", width);
+	return VC_OK;
 }
 
 void vc_remark_cards(const struct vc_list *gpu, const struct vc_console *con)

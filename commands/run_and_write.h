@@ -44,6 +44,10 @@ size_t vc_advise_aloud(const struct vc_session *s, const struct vc_plan *p,
 int vc_write_results(const struct vc_results *r, const struct vc_sink_type *sink,
 		     const char *params, const char *path, struct vc_error *err);
 
+/* --width of a picture, in pixels or, of text, columns; NULL: not given. Others would be drawn at
+ * the nearest of these. */
+int vc_check_width(const char *width, struct vc_error *err);
+
 /* What whoever named the cards should know of them, on standard error. */
 void vc_remark_cards(const struct vc_list *gpu, const struct vc_console *con);
 

@@ -36,6 +36,8 @@ bool vc_input_truncated(const struct vc_input *in); /* compressed data ended too
  * commit tells. Without commit nothing stays. */
 struct vc_output;
 struct vc_output *vc_output_open(const char *path, struct vc_error *err);
+/* Could it be opened for writing, as far as can be seen without making anything? */
+int vc_output_possible(const char *path, struct vc_error *err);
 struct vc_output *vc_output_memory(struct vc_error *err); /* collects in memory */
 void vc_output_write(struct vc_output *o, const void *data, size_t n);
 void vc_output_text(struct vc_output *o, const char *text);

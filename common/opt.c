@@ -101,10 +101,17 @@ static int set_value(const struct vc_option *o, char *cfg, const char *value, st
 	switch (o->type) {
 	case VC_O_FLAG: *(bool *)field = true; break;
 	case VC_O_NOT:  *(bool *)field = false; break;
+	case VC_O_FILE:
 	case VC_O_TEXT: *(const char **)field = value; break;
 	case VC_O_SIZE: r = vc_parse_size(value, field, err); break;
 	case VC_O_UINT: r = vc_parse_uint(value, field, err); break;
+	case VC_O_JOBS:
+		r = vc_parse_uint(value, field, err);
+		if (r == VC_OK && *(uint64_t *)field > VC_JOBS_MOST)
+			r = vc_fail(err, VC_EUSAGE, "at most %d threads", VC_JOBS_MOST);
+		break;
 	case VC_O_REAL: r = vc_parse_real(value, field, err); break;
+	case VC_O_FILES:
 	case VC_O_LIST: r = add_to_list(field, value, err); break;
 	}
 	return r < 0 ? vc_wrap(err, "--%s", o->name) : VC_OK;
@@ -247,6 +254,24 @@ static int parse_short(struct parse *p, const char *arg)
 	return VC_OK;
 }
 
+/* What cannot be written is said before the work, not behind it. */
+static int check_files(const struct vc_command *c, char *cfg, struct vc_error *err)
+{
+	size_t t = 0, r = 0;
+
+	for (const struct vc_option *o; (o = next_option(c, &t, &r));) {
+		const struct vc_list *files = (const void *)(cfg + o->offset);
+		const char *file = o->type == VC_O_FILE ? *(const char **)(void *)(cfg + o->offset)
+							: NULL;
+
+		if (file)
+			VC_TRY(vc_output_possible(file, err));
+		for (size_t i = 0; o->type == VC_O_FILES && i < files->n; i++)
+			VC_TRY(vc_output_possible(files->at[i], err));
+	}
+	return VC_OK;
+}
+
 int vc_opt_parse(const struct vc_command *c, void *cfg, size_t argc, char **argv, size_t *operands,
 		 struct vc_console *con)
 {
@@ -268,7 +293,7 @@ int vc_opt_parse(const struct vc_command *c, void *cfg, size_t argc, char **argv
 		}
 	}
 	*operands = p.operands;
-	return r;
+	return r == VC_OK ? check_files(c, cfg, &con->err) : r;
 }
 
 void vc_opt_fini(const struct vc_command *c, void *cfg)
@@ -276,7 +301,7 @@ void vc_opt_fini(const struct vc_command *c, void *cfg)
 	size_t t = 0, r = 0;
 
 	for (const struct vc_option *o; (o = next_option(c, &t, &r));)
-		if (o->type == VC_O_LIST)
+		if (o->type == VC_O_LIST || o->type == VC_O_FILES)
 			free(((struct vc_list *)(void *)((char *)cfg + o->offset))->at);
 }
 

@@ -19,10 +19,14 @@ enum vc_option_type {
 	VC_O_TEXT,  /* const char *, lent from argv; NULL when not given and no fallback */
 	VC_O_SIZE,  /* uint64_t bytes; VC_NOT_GIVEN without fallback */
 	VC_O_UINT,  /* uint64_t; VC_NOT_GIVEN without fallback */
+	VC_O_JOBS,  /* uint64_t threads, at most VC_JOBS_MOST; 0, all cores, without fallback */
 	VC_O_REAL,  /* double; NaN without fallback */
 	VC_O_LIST,  /* struct vc_list: may be repeated */
+	VC_O_FILE,  /* as VC_O_TEXT: a file to write, refused at once where that cannot be */
+	VC_O_FILES, /* as VC_O_LIST, likewise */
 };
 #define VC_NOT_GIVEN UINT64_MAX
+#define VC_JOBS_MOST 1024
 
 struct vc_option {
 	char letter;          /* 0: none */

@@ -183,6 +183,30 @@ static int open_temporary(struct vc_output *o, struct vc_error *err)
 	return vc_fail(err, VC_EIO, "cannot write %s: %s", o->path, strerror(errno));
 }
 
+int vc_output_possible(const char *path, struct vc_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+	char *folder;
+	bool can;
+
+	if (!strcmp(path, "-"))
+		return VC_OK;
+	if (!*path)
+		return vc_fail(err, VC_EUSAGE, "the name of the file to write is empty");
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return vc_fail(err, VC_EIO, "cannot write %s: it is a directory", path);
+	if (!access(path, F_OK)) {
+		can = !access(path, W_OK);
+	} else {
+		folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+		VC_HAVE(folder, "an output", err);
+		can = !access(folder, W_OK | X_OK);
+		free(folder);
+	}
+	return can ? VC_OK : vc_fail(err, VC_EIO, "cannot write %s: %s", path, strerror(errno));
+}
+
 static int open_target(struct vc_output *o, struct vc_error *err)
 {
 	struct stat st;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/param.h"
 #include "common/emit.h"
 #include "commands/estimate_cards.h"
 #include "commands/model_config.h"
@@ -143,6 +144,9 @@ static int check(const struct config *c, struct choice *ch, struct vc_error *err
 		if (must[i] <= 0)
 			return vc_fail(err, VC_EUSAGE, "--%s %g: must be above zero", name[i],
 				       must[i]);
+		else if (must[i] > (double)VC_AMOUNT_MOST)
+			return vc_fail(err, VC_EUSAGE, "--%s %g: the largest is %.0e", name[i],
+				       must[i], (double)VC_AMOUNT_MOST);
 	if (c->zero > 3 || !c->gpus || !c->tp || !c->batch || !c->seq)
 		return vc_fail(err, VC_EUSAGE,
 			       "--zero is 0 to 3; --gpus, --tp, --batch and --seq start at 1");

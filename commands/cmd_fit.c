@@ -140,6 +140,9 @@ static int find(struct vc_fitting *f, size_t argc, char **argv, struct vc_error 
 	if (!f->cfg->multiple || !f->cfg->most)
 		return vc_fail(err, VC_EUSAGE, "--multiple and --most start at 1");
 	VC_TRY(vc_fitting_among(f, err));
+	if (strcmp(f->cfg->with, "dryrun") && strcmp(f->cfg->with, "record"))
+		return vc_fail(err, VC_EUSAGE, "--with is dryrun or record, not '%s'",
+			       f->cfg->with);
 	if (is_program(f->cfg, argc, argv))
 		return vc_fitting_program(f, argc, argv, err);
 	VC_TRY(vc_fitting_open(f, argc, argv, err));

@@ -249,8 +249,6 @@ int vc_fitting_program(struct vc_fitting *f, size_t argc, char **argv, struct vc
 	struct vc_trial t = { .verb = f->cfg->with, .key = f->cfg->find, .argv = argv, .argc = argc,
 			      .folder = folder };
 
-	if (strcmp(t.verb, "dryrun") && strcmp(t.verb, "record"))
-		return vc_fail(err, VC_EUSAGE, "--with %s: must be dryrun or record", t.verb);
 	if (!f->gpu.n && !strcmp(t.verb, "dryrun"))
 		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which with -g");
 	if (!strcmp(t.verb, "dryrun"))

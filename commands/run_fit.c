@@ -11,6 +11,7 @@
 #include "commands/run_start.h"
 #include "common/emit.h"
 #include "common/vec.h"
+#include "simulator/replay/cards.h"
 #include "simulator/advise/advice.h"
 #include "simulator/search/recompute_words.h"
 #include "simulator/time/time.h"
@@ -249,9 +250,13 @@ int vc_run_fit(const struct vc_run_fit_ask *ask, size_t argc, char **argv, struc
 	size_t at = program_at(argc, argv);
 	struct vc_rehearsal h = { .argv = argv + at, .argc = argc - at, .steps = ask->steps };
 	struct vc_rehearsed whole;
-	struct fit *f = calloc(1, sizeof(*f));
+	const struct vc_card *card;
+	struct fit *f;
 	int r;
 
+	if (ask->gpu)
+		VC_TRY(vc_card_find(ask->gpu, &card, err));
+	f = calloc(1, sizeof(*f));
 	VC_HAVE(f, "a program that shall fit", err);
 	f->ask = ask;
 	f->opt = vc_run_options_none();

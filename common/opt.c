@@ -264,10 +264,12 @@ static int check_files(const struct vc_command *c, char *cfg, struct vc_error *e
 		const char *file = o->type == VC_O_FILE ? *(const char **)(void *)(cfg + o->offset)
 							: NULL;
 
-		if (file)
-			VC_TRY(vc_output_possible(file, err));
-		for (size_t i = 0; o->type == VC_O_FILES && i < files->n; i++)
-			VC_TRY(vc_output_possible(files->at[i], err));
+		int possible = file ? vc_output_possible(file, err) : VC_OK;
+
+		for (size_t i = 0; o->type == VC_O_FILES && possible == VC_OK && i < files->n; i++)
+			possible = vc_output_possible(files->at[i], err);
+		if (possible < 0)
+			return possible == VC_EUSAGE ? vc_wrap(err, "--%s", o->name) : possible;
 	}
 	return VC_OK;
 }

@@ -30,7 +30,8 @@ run plot $t -o "$TMP/none/x.png"; expect "a converted picture in a folder that i
 run fit --find batch -g l4 -- nosuch train.py; expect "fit of a program without the key" 2 '' '\{batch\} has to stand in its arguments'
 run sim $t --device 65536; expect "a device number beyond 16 bits" 2 '' 'no events of device 65536'
 run estimate --params -1 --layers 2 --hidden 5; expect "a negative count of parameters" 2 '' 'params -1: must be above zero'
-run estimate --params 1e30 --layers 2 --hidden 5; expect "an estimate beyond any memory" 2 '' 'more than any machine'
+run estimate --params 1e30 --layers 2 --hidden 5; expect "a count of parameters beyond any model" 2 '' 'params 1e\+30: the largest is 9e\+15'
+run estimate --params 1e15 --layers 1e9 --hidden 1e9; expect "an estimate beyond any memory" 2 '' 'more than any machine'
 run gpus --need 1G; expect "a need without cards" 2 '' 'give both'
 run gpus --free '' --need 1G; expect "cards that nobody listed" 2 '' 'free is empty'
 # what a sweep goes on with must be its own

@@ -12,7 +12,7 @@ expect "127 when there is no such program" 127 "" "cannot run"
 run record -o "$TMP/a.vct" -- "$TMP/plain"
 expect "126 when it cannot be executed" 126 "" "cannot run"
 run record -o "$TMP/no/such/folder/a.vct" -- true
-expect "125 when the recording cannot be made" 125 "" "cannot make the folder"
+expect "125 when the recording cannot be made" 125 "" "cannot write .*/no/such/folder/a.vct"
 run record
 expect "no program: usage" 2 "" "which program"
 run record --param batch -- true

@@ -2,8 +2,12 @@
 /* torch_seed.c - a heap that exists before the first event.
  *
  * What a snapshot does not say is chosen so that it is exact where it can be: ages are 0; segment
- * and object numbers follow addresses; a virtual range begins at its first mapped run, unless pages
- * in front of it were seen to be mapped later. */
+ * and object numbers follow the order that the heap says; a virtual range begins at its first
+ * mapped run, unless pages in front of it were seen to be mapped later. */
+#include <stdlib.h>
+
+#include "common/vec.h"
+#include "common/windows.h"
 #include "simulator/models/torch_index.h"
 
 struct seeding {
@@ -190,25 +194,56 @@ static uint32_t add_block(struct seeding *s, const struct vc_extent *x, struct v
 	return i;
 }
 
-/* The blocks of the segment at extent `at`; the position behind them, 0: no memory. */
-static size_t add_segment(struct seeding *s, size_t at)
+/* The blocks of the segment at extent `at`; false: no memory. */
+static bool add_segment(struct seeding *s, size_t at)
 {
 	const struct vc_extent *x = s->heap->extent;
 	size_t end = at + 1;
 	uint32_t first = 0, i;
 
 	if (!open_segment(s, &x[at]))
-		return 0;
+		return false;
 	for (; end < s->heap->n && x[end].what != VC_X_SEGMENT; end++) {
 		i = add_block(s, &x[end], &s->blocks[end]);
 		if (!i)
-			return 0;
+			return false;
 		if (!first)
 			first = i;
 	}
 	for (i = first; i; i = s->t->b[i].next)
 		settle(s->t, i, end - at > 2);
-	return end;
+	return true;
+}
+
+/* A segment of the heap, and when it came: those with higher keys are younger. */
+struct aged { uint64_t key; size_t at; };
+
+VC_COMPARE(by_age, struct aged, VC_THEN(VC_ORDER(x->key, y->key), VC_ORDER(x->at, y->at)))
+
+static uint64_t key_of(const struct vc_extent *x, enum vc_heap_order order)
+{
+	return order == VC_HEAP_DOWNWARDS ? UINT64_MAX - x->addr :
+	       order == VC_HEAP_WINDOWS   ? UINT64_MAX - x->addr / VC_WINDOW : x->addr;
+}
+
+/* The segments in the order of their age; pieces of expandable ones stay side by side. */
+static struct aged *list_segments(const struct vc_heap *heap, size_t *n)
+{
+	struct aged *all = calloc(heap->n + 1, sizeof(*all));
+	bool grow = false;
+
+	*n = 0;
+	for (size_t i = 0; all && i < heap->n; i++) {
+		const struct vc_extent *x = &heap->extent[i];
+
+		if (x->what != VC_X_SEGMENT)
+			continue;
+		all[(*n)++] = (struct aged){ key_of(x, heap->order), i };
+		grow |= x->expandable;
+	}
+	if (all && *n && !grow)
+		qsort(all, *n, sizeof(*all), by_age);
+	return all;
 }
 
 int torch_seed(struct vc_model *m, const struct vc_heap *heap, struct vc_block *blocks,
@@ -216,13 +251,18 @@ int torch_seed(struct vc_model *m, const struct vc_heap *heap, struct vc_block *
 {
 	struct torch *t = m->state;
 	struct seeding s = { .t = t, .heap = heap, .blocks = blocks };
+	struct aged *segment;
+	size_t n;
+	bool ok;
 
 	if (heap->n && heap->extent[0].what != VC_X_SEGMENT)
 		return vc_fail(err, VC_EFORMAT, "a starting heap must begin with a segment");
-	for (size_t at = 0; at < heap->n; )
-		if (!(at = add_segment(&s, at)))
-			return vc_nomem(err, "the starting heap");
-	if (!close_range(&s) || t->nomem)
+	segment = list_segments(heap, &n);
+	ok = segment;
+	for (size_t i = 0; ok && i < n; i++)
+		ok = add_segment(&s, segment[i].at);
+	free(segment);
+	if (!ok || !close_range(&s) || t->nomem)
 		return vc_nomem(err, "the starting heap");
 	torch_publish_slow(t);
 	return VC_OK;

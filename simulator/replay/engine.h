@@ -32,6 +32,7 @@ struct vc_run {
 	struct vc_device_config device;
 	uint16_t device_index;            /* events of other devices are skipped */
 	double fraction;     /* of set_per_process_memory_fraction; < 0: never called */
+	enum vc_heap_order heap_order;    /* of the recorded heap */
 	enum vc_start start; /* WARM becomes REBUILD where the heap cannot be taken over */
 	const struct vc_past *before; /* (opt) for REBUILD; NULL: the blocks by address */
 	bool follow;                      /* hand out the recorded segment addresses (fidelity) */

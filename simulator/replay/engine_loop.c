@@ -325,7 +325,7 @@ static int collect_heap(struct vc_engine *e, const struct vc_event *ev, struct v
 static int adopt_heap(struct vc_engine *e, struct vc_error *err)
 {
 	struct vc_block *blocks = calloc(e->heap_n, sizeof(*blocks));
-	struct vc_heap heap = { e->heap, e->heap_n };
+	struct vc_heap heap = { e->heap, e->heap_n, e->run->heap_order };
 	int r = blocks ? e->model.type->seed(&e->model, &heap, blocks, err) :
 			 vc_nomem(err, "the starting heap");
 

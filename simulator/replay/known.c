@@ -19,6 +19,7 @@ struct entry {
 	char params[TEXT], version[32], conf[TEXT];
 	enum vc_start asked, start;
 	const struct vc_past *before; /* lives as long as the trace */
+	enum vc_heap_order heap_order;
 	double fraction;
 	uint16_t device_index;
 	bool stop_at_oom, follow;
@@ -147,7 +148,7 @@ static bool is_same(const struct entry *e, const struct vc_run *run, const struc
 	const struct vc_model_type *type = e->type;
 
 	return type == run->model && e->asked == run->start && e->follow == run->follow &&
-	       e->before == run->before &&
+	       e->before == run->before && e->heap_order == run->heap_order &&
 	       e->device_index == run->device_index &&
 	       (e->fraction == run->fraction || (e->fraction < 0 && run->fraction < 0)) &&
 	       (e->stop_at_oom == run->stop_at_oom || !e->made.stats.ooms) &&
@@ -232,6 +233,7 @@ static struct entry *entry_of(const struct vc_run *run, enum vc_start asked,
 	e->asked = asked;
 	e->start = run->start;
 	e->before = run->before;
+	e->heap_order = run->heap_order;
 	e->fraction = run->fraction;
 	e->device_index = run->device_index;
 	e->stop_at_oom = run->stop_at_oom;

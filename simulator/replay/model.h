@@ -77,8 +77,15 @@ typedef int vc_extent_fn(void *arg, const struct vc_extent *x); /* < 0 stops the
 struct vc_stat { const char *name, *klass; int64_t current, peak, allocated, freed; };
 typedef int vc_stat_fn(void *arg, const struct vc_stat *s);
 
+/* In which order the driver gave out the segments of a heap, for models that ask for their age. */
+enum vc_heap_order {
+	VC_HEAP_UPWARDS, VC_HEAP_DOWNWARDS,
+	VC_HEAP_WINDOWS, /* common/windows.h: windows downwards, upwards in each */
+	VC_HEAP_ORDERS
+};
+
 /* The heap at the first event, for a warm start: extents in walk() order, FREE blocks included. */
-struct vc_heap { const struct vc_extent *extent; size_t n; };
+struct vc_heap { const struct vc_extent *extent; size_t n; enum vc_heap_order order; };
 
 /* A call about private pools, captures or stream classes. */
 struct vc_pool_call {

@@ -48,6 +48,7 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 			    .processes = t && p->capacity ? t->processes : 0,
 			    .index = job->rec->device->device },
 		.device_index = job->rec->device->device,
+		.heap_order = job->rec->heap_order,
 		.start = p->start,
 		.stop_at_oom = p->stop_at_oom,
 		.enough = p->enough };

@@ -7,6 +7,7 @@
 
 #include "common/opt.h"
 #include "simulator/replay/census.h"
+#include "simulator/replay/model.h"
 #include "simulator/replay/result.h"
 #include "simulator/replay/source.h"
 
@@ -41,6 +42,7 @@ struct vc_recording {
 	char torch[16];          /* version to replay, "" for models without */
 	const char *torch_from;  /* "recorded", "guessed", "given", "newest" */
 	char made_by[16];        /* version that made it, or that reproduces it; "": not known */
+	enum vc_heap_order heap_order; /* the one that reproduces it */
 	uint64_t total;          /* of the recorded device where only a replay could tell; else 0 */
 	struct vc_fidelity fidelity; /* checked = false: not verified */
 	struct vc_seen seen;     /* of the replay that shows it */

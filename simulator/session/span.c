@@ -206,7 +206,8 @@ static void add_misses(const struct open *o, bool near, struct guess *g)
 	b->grows = splits && (double)g->high > 1.15 * most;
 	change = change < 0 ? -change : change;
 	if (near)
-		add_share(&g->low, &g->high, 0.1 + 0.05 * change, pages ? 0.1 : 0.08);
+		add_share(&g->low, &g->high, (pages ? 0.07 : 0.04) + 0.05 * change,
+			  (pages ? 0.07 : 0.04) + 0.05 * change);
 	else
 		add_share(&g->low, &g->high, 0.2, 0.25 + 0.3 * change);
 	if (b->grows)

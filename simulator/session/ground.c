@@ -25,15 +25,21 @@ static bool is_default(const struct vc_recording *rec, const struct vc_plan *p)
 				 rec->meta->how[VC_CAP_COMPLETION] == VC_HOW_ABSENT);
 }
 
-/* Not other requests than the recorded ones, nor another allocator. */
-static bool is_argued(const struct vc_job *job, const struct vc_plan *p)
+/* The recorded requests and no others, of a recording whose replay was looked at. */
+static bool has_recorded_requests(const struct vc_job *job, const struct vc_plan *p)
 {
 	const struct vc_recording *rec = job->rec;
 
 	return p->start == VC_START_ARGUED && !job->events && !job->source &&
-	       !(job->change && *job->change) && !p->transform.n && is_own(p) &&
-	       p->model == vc_recording_model(rec) && p->model->seed && !rec->streamed &&
+	       !(job->change && *job->change) && !p->transform.n && !rec->streamed &&
 	       rec->trace.memos && rec->seen.below;
+}
+
+/* The allocator that was recorded, too. */
+static bool is_argued(const struct vc_job *job, const struct vc_plan *p)
+{
+	return has_recorded_requests(job, p) && is_own(p) && p->model->seed &&
+	       p->model == vc_recording_model(job->rec);
 }
 
 static void count_heap(const struct vc_recording *rec, struct vc_stand *s)
@@ -290,12 +296,33 @@ int vc_ground_nearest(const struct vc_recording *rec, enum vc_past_kind *kind, d
 
 /* ---- the run ---- */
 
+static int take_kind(const struct vc_recording *rec, enum vc_past_kind kind, struct vc_run *run,
+		     struct vc_footing *held, struct vc_error *err)
+{
+	struct vc_past *past;
+
+	VC_TRY(vc_past_of(&rec->trace, rec->device->device, kind, &past, err));
+	held->past = &past->memo;
+	run->before = past;
+	return VC_OK;
+}
+
+/* Another allocator meets what a program has probably done before. */
+static int take_nearest(const struct vc_recording *rec, struct vc_run *run,
+			struct vc_footing *held, struct vc_error *err)
+{
+	enum vc_past_kind kind;
+	double share;
+
+	VC_TRY(vc_ground_nearest(rec, &kind, &share, err));
+	return take_kind(rec, kind, run, held, err);
+}
+
 static int take_past(const struct vc_job *job, const struct vc_plan *plan,
 		     const struct vc_stand *s, struct vc_run *run, struct vc_footing *held,
 		     struct vc_error *err)
 {
 	enum vc_past_kind kind = VC_PAST_ALONE;
-	struct vc_past *past;
 	double share;
 
 	run->start = VC_START_REBUILD;
@@ -315,10 +342,7 @@ static int take_past(const struct vc_job *job, const struct vc_plan *plan,
 	} else {
 		kind = (enum vc_past_kind)(plan->past - 1);
 	}
-	VC_TRY(vc_past_of(&job->rec->trace, job->rec->device->device, kind, &past, err));
-	held->past = &past->memo;
-	run->before = past;
-	return VC_OK;
+	return take_kind(job->rec, kind, run, held, err);
 }
 
 /* Where nothing is argued: the recorded heap if these rules made it, else its blocks anew. */
@@ -354,7 +378,9 @@ int vc_ground_take(const struct vc_job *job, const struct vc_plan *plan, const s
 	if (plan->start == VC_START_ARGUED)
 		run->start = start_of(rec, plan, s);
 	if (s->ground == VC_GROUND_ASKED)
-		return VC_OK;
+		return run->start == VC_START_REBUILD && has_recorded_requests(job, plan) &&
+				       rec->fidelity.exact ?
+			       take_nearest(rec, run, held, err) : VC_OK;
 	if (s->ground == VC_GROUND_PAST)
 		return take_past(job, plan, s, run, held, err);
 	run->start = rec->device->has_start ? VC_START_WARM : VC_START_COLD;

@@ -39,6 +39,7 @@ struct vc_device {
 	struct range *used; /* fit: taken ranges by address; window: the left-over ones */
 	size_t n, cap;
 	size_t called;      /* of cfg.call */
+	bool left;          /* these calls no longer answer */
 	struct hint *hint;
 	size_t hints, hint_cap, hint_at;
 	bool broken;        /* our own memory ran out */
@@ -208,13 +209,32 @@ static void to_window(struct vc_device *d, uint64_t addr, uint64_t size)
 		d->broken |= !remember(d, addr, size);
 }
 
-/* The run is no longer the recorded one: addresses must not run into what it was given. */
+/* No left-over range lies from addr to end. */
+static void cut_windows(struct vc_device *d, uint64_t addr, uint64_t end)
+{
+	for (size_t i = 0; addr < end && i < d->n;) {
+		struct range r = d->used[i];
+		uint64_t r_end = r.addr + r.size;
+
+		if (r_end <= addr || r.addr >= end) {
+			i++;
+			continue;
+		}
+		forget(d, r.addr);
+		if (r.addr < addr)
+			d->broken |= !remember(d, r.addr, addr - r.addr);
+		if (r_end > end)
+			d->broken |= !remember(d, end, r_end - end);
+		i = 0;
+	}
+}
+
+/* The run is no longer the recorded one, or goes on behind it: addresses must not run into what it
+ * was given. */
 static void leave_recorded(struct vc_device *d)
 {
-	size_t n = d->called;
-
-	d->called = d->cfg.calls;
-	for (size_t i = 0; i < n; i++)
+	d->left = true;
+	for (size_t i = 0; i < d->called; i++)
 		if (!d->cfg.call[i].is_free)
 			vc_device_avoid(d, d->cfg.call[i].addr, d->cfg.call[i].size);
 }
@@ -224,14 +244,14 @@ static bool is_recorded(struct vc_device *d, bool is_free, uint64_t size, uint64
 {
 	const struct vc_device_call *c = d->cfg.call + d->called;
 
-	if (d->called == d->cfg.calls)
-		return false;
-	if (c->is_free != is_free || c->size != size || (is_free && c->addr != addr)) {
-		leave_recorded(d);
-		return false;
+	if (!d->left && d->called < d->cfg.calls && c->is_free == is_free && c->size == size &&
+	    (!is_free || c->addr == addr)) {
+		d->called++;
+		return true;
 	}
-	d->called++;
-	return true;
+	if (!d->left)
+		leave_recorded(d);
+	return false;
 }
 
 static void give_back(struct vc_device *d, uint64_t addr, uint64_t size)
@@ -400,8 +420,10 @@ void vc_device_avoid(struct vc_device *d, uint64_t addr, uint64_t size)
 
 	if (d->cfg.va == VC_VA_FIT)
 		d->broken |= !remember(d, addr, granules(size));
+	else if (has_windows(d))
+		cut_windows(d, addr, end);
 	/* New addresses must not run into what is already there. */
-	if (end > d->next && addr < TOP)
+	if (end > d->next && end > addr)
 		d->next = end;
 	if (addr < d->low && end > BASE)
 		d->low = addr;

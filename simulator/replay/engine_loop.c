@@ -431,10 +431,10 @@ static int begin(struct vc_engine *e, struct vc_error *err)
 		e->trimmed = true;
 		r = e->model.type->trim(&e->model, 0, err);
 		r = r < 0 ? r : VC_OK;
-	}
-	else if (r == VC_OK && e->heap_n && e->run->start == VC_START_REBUILD)
+	} else if (r == VC_OK && e->heap_n && e->run->start == VC_START_REBUILD) {
 		r = e->run->before && e->run->before->n ? play_past(e, e->run->before, err) :
 							  rebuild_heap(e, err);
+	}
 	note_peaks(e, NULL);
 	note_most(e, NULL);
 	if (r == VC_OK && e->run->start != VC_START_COLD)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulator/replay/memo.h"
+#include "simulator/replay/past.h"
 #include "simulator/replay/sizes.h"
 
 enum { MOST = 256, TEXT = 256, CHAPTERS = 4 };
@@ -18,7 +18,8 @@ struct entry {
 	const struct vc_model_type *type;
 	char params[TEXT], version[32], conf[TEXT];
 	enum vc_start asked, start;
-	const struct vc_past *before; /* lives as long as the trace */
+	bool past;           /* there was one before: which, of this trace */
+	uint64_t before;
 	enum vc_heap_order heap_order;
 	double fraction;
 	uint16_t device_index;
@@ -94,7 +95,7 @@ static bool same_device(const struct entry *e, const struct vc_run *run, const s
 	const struct vc_device_config *a = &e->device, *b = vc_device_config(m->device);
 	uint64_t room = vc_device_available(m->device);
 
-	if (a->kind != b->kind || a->va != b->va || a->order != b->order)
+	if (a->kind != b->kind || a->va != b->va || a->order != b->order || a->calls != b->calls)
 		return false;
 	if (run->follow && e->type->repeats) /* answers are those of the recording */
 		return true;
@@ -125,36 +126,48 @@ static bool is_enough(const struct entry *e, const struct vc_run *run)
 	       (run->enough && run->enough->is(run->enough->arg, &e->made.stats));
 }
 
-bool vc_known_repeats(const struct vc_trace *t, const struct vc_model *m, const void *witness)
+static bool repeats(const struct vc_sizes *sizes, const struct vc_model *m, const void *witness)
 {
 	const struct vc_model_type *type = m->type;
-	struct vc_error ignored = { 0 };
-	struct vc_sizes *sizes;
 	bool same = type->repeats(m, witness);
 
-	if (!same || !type->rounds)
-		return same;
+	for (size_t i = 0; same && type->rounds && i < sizes->n; i++)
+		same = type->rounds(m, witness, sizes->at[i]);
+	return same;
+}
+
+bool vc_known_repeats(const struct vc_trace *t, const struct vc_model *m, const void *witness)
+{
+	struct vc_error ignored = { 0 };
+	struct vc_sizes *sizes;
+	bool same;
+
 	if (vc_sizes_of(t, &sizes, &ignored) < 0)
 		return false;
-	for (size_t i = 0; same && i < sizes->n; i++)
-		same = type->rounds(m, witness, sizes->at[i]);
+	same = repeats(sizes, m, witness);
 	vc_memo_put(&sizes->memo);
 	return same;
 }
 
+/* A past is not kept for as long as its runs are, so its address says nothing. */
+static bool same_past(const struct entry *e, const struct vc_past *before)
+{
+	return before ? e->past && e->before == before->memo.key : !e->past;
+}
+
 static bool is_same(const struct entry *e, const struct vc_run *run, const struct vc_model *m,
-		    const struct vc_trace *t)
+		    const struct vc_sizes *sizes)
 {
 	const struct vc_model_type *type = e->type;
 
 	return type == run->model && e->asked == run->start && e->follow == run->follow &&
-	       e->before == run->before && e->heap_order == run->heap_order &&
+	       same_past(e, run->before) && e->heap_order == run->heap_order &&
 	       e->device_index == run->device_index &&
 	       (e->fraction == run->fraction || (e->fraction < 0 && run->fraction < 0)) &&
 	       (e->stop_at_oom == run->stop_at_oom || !e->made.stats.ooms) &&
 	       same_text(e->params, run->model_params) && has_watched(e, run->observers) &&
 	       same_device(e, run, m) && is_enough(e, run) &&
-	       (type->repeats ? vc_known_repeats(t, m, e->witness) :
+	       (type->repeats ? repeats(sizes, m, e->witness) :
 				same_text(e->version, run->version) &&
 					same_text(e->conf, run->conf));
 }
@@ -191,15 +204,21 @@ bool vc_known_find(const struct vc_trace *t, struct vc_run *run, const struct vc
 		   struct vc_result *out)
 {
 	struct known *k = known_of(t);
+	struct vc_error ignored = { 0 };
+	struct vc_sizes *sizes = NULL;
 	bool found = false;
 
-	if (!k)
-		return false;
-	pthread_mutex_lock(&k->lock);
-	for (size_t i = 0; i < MOST && k->entry[i] && !found; i++)
-		found = is_same(k->entry[i], run, m, t) && repeat(k->entry[i], run, out);
-	pthread_mutex_unlock(&k->lock);
-	vc_memo_put(&k->memo);
+	/* Before the lock: a memo may be found out by a run, which then waits for the lock. */
+	if (k && vc_sizes_of(t, &sizes, &ignored) == VC_OK) {
+		pthread_mutex_lock(&k->lock);
+		for (size_t i = 0; i < MOST && k->entry[i] && !found; i++)
+			found = is_same(k->entry[i], run, m, sizes) &&
+				repeat(k->entry[i], run, out);
+		pthread_mutex_unlock(&k->lock);
+		vc_memo_put(&sizes->memo);
+	}
+	if (k)
+		vc_memo_put(&k->memo);
 	return found;
 }
 
@@ -232,7 +251,8 @@ static struct entry *entry_of(const struct vc_run *run, enum vc_start asked,
 	e->type = type;
 	e->asked = asked;
 	e->start = run->start;
-	e->before = run->before;
+	e->past = run->before;
+	e->before = run->before ? run->before->memo.key : 0;
 	e->heap_order = run->heap_order;
 	e->fraction = run->fraction;
 	e->device_index = run->device_index;

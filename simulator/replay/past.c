@@ -12,6 +12,7 @@
 #include "common/map.h"
 #include "common/vec.h"
 
+#define GONE (UINT64_C(1) << 63) /* of what stands for a block: given back, other streams use it */
 #define BIAS (UINT64_C(1) << 32) /* of counts in a map, whose values are never 0 */
 #define LARGE (UINT64_C(20) << 20) /* kLargeBuffer: the segment of requests of 1 to 10 MiB */
 #define SMALL (UINT64_C(1) << 20)  /* kSmallSize */
@@ -21,7 +22,7 @@ struct block { /* lives at the first event */
 	uint32_t stream;
 	bool late;
 	size_t died;  /* event; SIZE_MAX: not before the round ends */
-	uint64_t now; /* the block that stands for it in the round that is being played */
+	uint64_t now; /* the block that stands for it in the round that is being played, | GONE */
 };
 
 struct born { uint64_t key, id; }; /* in a round, and lives at its end */
@@ -32,10 +33,10 @@ struct maker {
 	uint64_t max_id;     /* of all blocks of the recording */
 	struct block *block; size_t blocks;
 	uint32_t *of_id;     /* by id: its block + 1 */
-	uint64_t *ghost;     /* by id: who stands for it in a round */
+	uint64_t *ghost;     /* by id: who stands for it in a round, | GONE */
 	uint32_t *partner;   /* by id: the block + 1 whose place it takes at the end of a round */
 	uint64_t next;       /* the next id of nobody */
-	uint64_t *segment; size_t segments; /* sizes of the recorded ones; small ones negated */
+	const struct vc_event **segment; size_t segments;
 	struct vc_map count; uint64_t off;
 	size_t first, end;   /* events of a round */
 	size_t rest;         /* in it, where fewest bytes live: between two steps; the last such */
@@ -99,9 +100,9 @@ static int read_heap(struct maker *m, struct vc_error *err)
 		if (e->kind == VC_EV_HEAP_SEGMENT) {
 			segment = e;
 			VC_HAVE(vc_vec_one(m->segment, m->segments), "the starting heap", err);
-			m->segment[m->segments++] = e->flags & VC_EVF_SMALL ? 0 : e->size;
+			m->segment[m->segments++] = e;
 		} else if (segment && (e->flags & VC_EVF_LIVE) && !(e->flags & VC_EVF_PENDING) &&
-			   e->id) {
+			   e->id && !m->of_id[e->id]) {
 			bool last = i + 1 == m->t->n || ev[i + 1].kind != VC_EV_HEAP_BLOCK;
 
 			VC_TRY(add_block(m, e, segment, last ? segment->addr + segment->size :
@@ -196,30 +197,31 @@ static int find_round(struct maker *m, struct vc_error *err)
 	return VC_OK;
 }
 
-/* Bytes that live more (or fewer) than before, behind an event of the round. */
-static int64_t live_change(struct maker *m, const struct vc_event *e)
+/* Bytes that live more (or fewer) than before, behind an event of the round. ghost[] holds which
+ * event asked for a block, + 1. No integer: sizes in a file may be any. */
+static double live_change(struct maker *m, const struct vc_event *e)
 {
-	uint64_t size;
+	uint64_t asked;
 
 	if (e->device != m->device || e->id > m->max_id)
 		return 0;
 	if (e->kind == VC_EV_ALLOC) {
-		m->ghost[e->id] = e->size + 1;
-		return (int64_t)e->size;
+		m->ghost[e->id] = (uint64_t)(e - m->t->ev) + 1;
+		return (double)e->size;
 	}
 	if (e->kind != VC_EV_FREE)
 		return 0;
 	if (m->of_id[e->id])
-		return -(int64_t)m->block[m->of_id[e->id] - 1].size;
-	size = m->ghost[e->id];
+		return -(double)m->block[m->of_id[e->id] - 1].size;
+	asked = m->ghost[e->id];
 	m->ghost[e->id] = 0;
-	return size ? -(int64_t)(size - 1) : 0;
+	return asked ? -(double)m->t->ev[asked - 1].size : 0;
 }
 
 /* Between two steps fewest bytes live. */
 static void find_rest(struct maker *m)
 {
-	int64_t live, low = 0, high = 0;
+	double live, low = 0, high = 0;
 	size_t grown = m->first;
 	bool found = false, away = false;
 
@@ -229,7 +231,7 @@ static void find_rest(struct maker *m)
 		live = 0;
 		for (size_t i = m->first; i < m->end; i++) {
 			const struct vc_event *e = &m->t->ev[i];
-			int64_t by = live_change(m, e);
+			double by = live_change(m, e);
 
 			live += by;
 			low = !pass && live < low ? live : low;
@@ -290,12 +292,20 @@ static int pair_up(struct maker *m, struct vc_error *err)
 	return ok ? VC_OK : vc_nomem(err, "the blocks of a round");
 }
 
-/* The id under which a block of the recording is played. */
-static uint64_t played(const struct maker *m, uint64_t id)
+static uint64_t *stand_in(struct maker *m, uint64_t id)
 {
-	if (id > m->max_id)
+	return m->of_id[id] ? &m->block[m->of_id[id] - 1].now : &m->ghost[id];
+}
+
+/* The id under which a block of the recording is played; 0: it is not. */
+static uint64_t played(struct maker *m, const struct vc_event *e)
+{
+	uint64_t now;
+
+	if (e->id > m->max_id)
 		return 0;
-	return m->of_id[id] ? m->block[m->of_id[id] - 1].now : m->ghost[id];
+	now = *stand_in(m, e->id);
+	return now & GONE && e->kind != VC_EV_FREE_DONE ? 0 : now & ~GONE;
 }
 
 static int play_event(struct maker *m, const struct vc_event *e, bool last, struct vc_error *err)
@@ -313,7 +323,7 @@ static int play_event(struct maker *m, const struct vc_event *e, bool last, stru
 		m->ghost[e->id] = now.id;
 		return put(m, now, err);
 	case VC_EV_FREE: case VC_EV_FREE_DONE: case VC_EV_USE:
-		now.id = played(m, e->id);
+		now.id = played(m, e);
 		return now.id ? put(m, now, err) : VC_OK;
 	case VC_EV_SYNC:
 		return put(m, now, err);
@@ -324,14 +334,19 @@ static int play_event(struct maker *m, const struct vc_event *e, bool last, stru
 	}
 }
 
-/* At the end of a round the blocks live that lived at its beginning. */
+/* At the end of a round the blocks live that lived at its beginning, and no stream is behind. */
 static int close_round(struct maker *m, bool last, struct vc_error *err)
 {
 	for (uint64_t id = 0; id <= m->max_id; id++) {
-		if (!m->ghost[id])
+		uint64_t now = *stand_in(m, id);
+
+		if (now & GONE)
+			VC_TRY(put(m, (struct vc_event){ .kind = VC_EV_FREE_DONE,
+							 .id = now & ~GONE }, err));
+		if (!m->ghost[id] || m->ghost[id] & GONE)
 			continue;
 		if (m->partner[id])
-			m->block[m->partner[id] - 1].now = m->ghost[id] | (UINT64_C(1) << 63);
+			m->block[m->partner[id] - 1].now = m->ghost[id];
 		else
 			VC_TRY(put_free(m, m->ghost[id], err));
 	}
@@ -340,10 +355,8 @@ static int close_round(struct maker *m, bool last, struct vc_error *err)
 
 		if (b->died == SIZE_MAX)
 			continue;
-		if (b->now >> 63) {
-			b->now &= ~(UINT64_C(1) << 63);
+		if (b->now && !(b->now & GONE))
 			continue;
-		}
 		b->now = last ? b->id : m->next++;
 		VC_TRY(put_alloc(m, b->now, b->size, b->stream, err));
 	}
@@ -354,12 +367,18 @@ static int play(struct maker *m, size_t from, size_t to, bool last, struct vc_er
 {
 	for (size_t i = from; i < to; i++) {
 		const struct vc_event *e = &m->t->ev[i];
+		uint64_t *now;
 
 		if (e->device != m->device)
 			continue;
 		VC_TRY(play_event(m, e, last, err));
-		if (e->kind == VC_EV_FREE && e->id <= m->max_id)
-			m->ghost[e->id] = 0;
+		if (e->id > m->max_id)
+			continue;
+		now = stand_in(m, e->id);
+		if (e->kind == VC_EV_FREE && !(*now & GONE))
+			*now = *now && e->flags & VC_EVF_PENDING ? *now | GONE : 0;
+		else if (e->kind == VC_EV_FREE_DONE && *now & GONE)
+			*now = 0;
 	}
 	return VC_OK;
 }
@@ -478,9 +497,11 @@ static int put_at_rest(struct maker *m, struct vc_error *err)
 	for (size_t i = m->first; i < m->rest; i++)
 		live_change(m, &m->t->ev[i]);
 	for (uint64_t k = 0; k <= m->max_id; k++) {
-		if (!id[k])
+		const struct vc_event *e = id[k] ? &m->t->ev[id[k] - 1] : NULL;
+
+		if (!e)
 			continue;
-		VC_TRY(put_alloc(m, m->next, id[k] - 1, 0, err));
+		VC_TRY(put_alloc(m, m->next, e->size, e->stream, err));
 		id[k] = m->next++;
 	}
 	for (size_t i = 0; i < m->blocks; i++) {
@@ -528,11 +549,13 @@ static int make_filled(struct maker *m, struct vc_error *err)
 	uint64_t from = m->next;
 
 	for (size_t i = 0; i < m->segments; i++) {
-		uint64_t size = m->segment[i] ? m->segment[i] : SMALL;
+		const struct vc_event *s = m->segment[i];
+		bool small = s->flags & VC_EVF_SMALL;
+		uint64_t size = small ? SMALL : s->size;
 
-		VC_TRY(put_alloc(m, m->next++, size, 0, err));
-		if (!m->segment[i])
-			VC_TRY(put_alloc(m, m->next++, size, 0, err));
+		VC_TRY(put_alloc(m, m->next++, size, s->stream, err));
+		if (small)
+			VC_TRY(put_alloc(m, m->next++, size, s->stream, err));
 	}
 	for (uint64_t id = from; id < m->next; id++)
 		VC_TRY(put_free(m, id, err));

@@ -87,7 +87,6 @@ enum vc_level vc_answer_level(const struct vc_session *s, const struct vc_plan *
 	const struct vc_whatif *w = s->whatif;
 	enum vc_level l = is_other_allocator(s->rec, p) ? VC_ALLOCATOR_ONLY : VC_EXACT;
 
-
 	if (w && !w->as_asked.report.same)
 		l = worse(l, w->as_asked.report.single ? VC_BOUNDS : VC_EXTRAPOLATED);
 	if (p->transform.n)

@@ -188,7 +188,7 @@ static int add_warm(struct open *o, struct guess *g, struct vc_error *err)
 
 static void add_share(uint64_t *low, uint64_t *high, double down, double up)
 {
-	*low -= (uint64_t)(down * (double)*low);
+	*low -= down < 1 ? (uint64_t)(down * (double)*low) : *low;
 	*high += (uint64_t)(up * (double)*high);
 }
 
@@ -198,7 +198,8 @@ static void add_misses(const struct open *o, bool near, struct guess *g)
 {
 	const char *was = o->job->rec->meta->conf, *split = "max_split_size_mb";
 	bool pages = grows_pages(o->plan), splits = strstr(o->plan->conf, split);
-	double most = (double)o->stand.most, change = (double)(g->low / 2 + g->high / 2) / most - 1;
+	double most = (double)(o->stand.most ? o->stand.most : 1);
+	double change = (double)(g->low / 2 + g->high / 2) / most - 1;
 	struct vc_basis *b = &o->out->basis;
 
 	/* A large block that is not split serves requests of its own size alone: how many sizes

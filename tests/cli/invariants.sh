@@ -30,4 +30,10 @@ done
 [ $same = $files ] && pass "a setting that cannot matter changes nothing" || fail "a setting that cannot matter changes nothing ($same of $files)" "$bad"
 [ $small = $files ] && pass "a card smaller than what was reserved does not fit" || fail "a card smaller than what was reserved does not fit ($small of $files)" "$bad"
 [ $tuned = $files ] && pass "tune begins where sim does" || fail "tune begins where sim does ($tuned of $files)" "$bad"
+# A setting under which it needs a hundred times as much: the ends lie around the best estimate, and neither is absurd.
+"$VRAMCAST" sim tests/whatif/train-capacity-60-500004.vct --torch 2.11.0 --conf large_segment_size_mb:40000 --context 0 --json --no-advice > "$TMP/out" 2> /dev/null
+ends=$(tr -d ' \n' < "$TMP/out" | sed -n 's/.*"runs":.*"interval":\[\([0-9]*\),\([0-9]*\)\],"level".*/\1 \2/p')
+best=$(one peak_reserved "$TMP/out")
+[ "${ends% *}" -le "$best" ] && [ "$best" -le "${ends#* }" ] && [ "${ends#* }" -le $((2 * best)) ] && pass "an interval far from the recording" ||
+	fail "an interval far from the recording" "$ends around $best"
 finish

@@ -103,6 +103,121 @@ static void what_the_context_left_over_comes_first(void **unused)
 	vc_device_free_all(d);
 }
 
+/* ---- recorded calls ---- */
+
+#define AT 0x7f8000000000ull /* where other addresses begin, above and below */
+
+static const struct vc_device_call recorded[] = {
+	{ AT - 128 * MIB, 20 * MIB, false }, { AT + 40 * MIB, 2 * MIB, false },
+	{ AT - 64 * MIB, 64 * MIB, false },  { AT + 40 * MIB, 2 * MIB, true },
+	{ AT + 12 * MIB, 7 * MIB, false },
+};
+enum { RECORDED = sizeof(recorded) / sizeof(*recorded) };
+
+struct span { uint64_t addr, size; };
+
+/* The first n calls as recorded; what is held then. */
+static size_t repeat_calls(struct vc_device *d, size_t n, struct span *held)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct vc_device_call *c = &recorded[i];
+
+		if (c->is_free) {
+			size_t j = 0;
+
+			while (held[j].addr != c->addr)
+				j++;
+			held[j] = held[--k];
+			vc_device_free(d, c->addr, c->size);
+			continue;
+		}
+		held[k++] = (struct span){ take(d, c->size), c->size };
+		assert_true(held[k - 1].addr == c->addr);
+	}
+	return k;
+}
+
+static void take_apart(struct vc_device *d, struct span *held, size_t n, uint64_t size)
+{
+	uint64_t a = take(d, size);
+
+	for (size_t i = 0; i < n; i++)
+		assert_true(a + size <= held[i].addr || held[i].addr + held[i].size <= a);
+	held[n] = (struct span){ a, size };
+}
+
+/* As recorded while the calls agree; afterwards, wherever that is, nothing overlaps. */
+static void recorded_addresses_come_while_the_calls_agree(void **unused)
+{
+	static const enum vc_va_policy va[] = { VC_VA_INC, VC_VA_DEC, VC_VA_MIX, VC_VA_FIT,
+						VC_VA_WINDOW, VC_VA_UP, VC_VA_CONTEXT };
+	static const uint64_t mib[] = { 3, 2, 20, 1, 90, 64, 2, 7, 600, 32, 9, 2 };
+
+	(void)unused;
+	for (size_t p = 0; p < sizeof(va) / sizeof(*va); p++)
+		for (size_t same = 0; same <= RECORDED; same++) {
+			struct vc_device_config cfg = { .total = 8ull << 30, .va = va[p],
+							.call = recorded, .calls = RECORDED };
+			struct vc_device *d = vc_device_new(&cfg, NULL);
+			struct span held[32];
+			size_t n = repeat_calls(d, same, held);
+
+			for (size_t i = 0; i < sizeof(mib) / sizeof(*mib); i++)
+				take_apart(d, held, n++, mib[i] * MIB);
+			vc_device_free(d, held[0].addr, held[0].size);
+			held[0] = held[--n];
+			for (size_t i = 0; i < 4; i++)
+				take_apart(d, held, n++, (1 + i) * MIB);
+			assert_true(vc_device_ok(d));
+			vc_device_free_all(d);
+		}
+}
+
+/* Another size, or a range given back that was not: from there on they are other calls, also where
+ * they agree again. */
+static void what_is_once_another_run_stays_one(void **unused)
+{
+	struct vc_device_config cfg = { .total = 8ull << 30, .va = VC_VA_UP, .call = recorded,
+					.calls = RECORDED };
+	struct vc_device *d = vc_device_new(&cfg, NULL), *e = vc_device_new(&cfg, NULL);
+	uint64_t a = take(d, 20 * MIB), b, mine;
+
+	(void)unused;
+	b = take(d, 2 * MIB);
+	assert_true(a == recorded[0].addr && b == recorded[1].addr);
+	vc_device_free(d, b, 2 * MIB);
+	assert_true(take(d, 64 * MIB) != recorded[2].addr);
+	take(e, 20 * MIB);
+	mine = take(e, 3 * MIB);
+	assert_true(mine != recorded[1].addr);
+	assert_true(take(e, 2 * MIB) != recorded[1].addr);
+	vc_device_free_all(d);
+	vc_device_free_all(e);
+
+	/* Of equal size, but another range. */
+	d = vc_device_new(&cfg, NULL);
+	repeat_calls(d, 3, (struct span[8]){ { 0 } });
+	vc_device_free(d, recorded[1].addr + MIB, 2 * MIB);
+	assert_true(take(d, 7 * MIB) != recorded[4].addr);
+	vc_device_free_all(d);
+}
+
+/* A call that the device refuses gives no address. */
+static void a_refusal_is_no_recorded_call(void **unused)
+{
+	struct vc_device_config cfg = { .total = 30 * MIB, .va = VC_VA_WINDOW, .call = recorded,
+					.calls = RECORDED };
+	struct vc_device *d = vc_device_new(&cfg, NULL);
+	uint64_t a;
+
+	(void)unused;
+	assert_false(vc_device_alloc(d, 64 * MIB, &a));
+	assert_true(take(d, 20 * MIB) == recorded[0].addr);
+	vc_device_free_all(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -111,6 +226,9 @@ int main(void)
 		cmocka_unit_test(addresses_go_up_as_on_windows),
 		cmocka_unit_test(what_the_context_left_over_comes_first),
 		cmocka_unit_test(going_up_the_smallest_freed_range_that_suits_comes_first),
+		cmocka_unit_test(recorded_addresses_come_while_the_calls_agree),
+		cmocka_unit_test(what_is_once_another_run_stays_one),
+		cmocka_unit_test(a_refusal_is_no_recorded_call),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,6 +204,29 @@ static void what_differs_is_made(void **unused)
 	}
 }
 
+/* Addresses as recorded are other answers than those of the policy. */
+static void recorded_calls_are_other_answers(void **unused)
+{
+	static const struct vc_device_call call = { 1ull << 40, 30 * MIB, false };
+	const struct vc_event e = { .kind = VC_EV_ALLOC, .id = 1, .size = 30 * MIB };
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	struct vc_run a = { .model = vc_model_by_name("torch"), .fraction = -1, .version = "2.9",
+			    .device.total = 960 * MIB }, b = a;
+	struct vc_result out;
+	int rc;
+
+	(void)unused;
+	assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	assert_int_equal(vc_trace_keep(&t, NULL), VC_OK);
+	b.device.call = &call;
+	b.device.calls = 1;
+	assert_true(run(&a, &t, &out, &rc));
+	assert_true(run(&b, &t, &out, &rc));
+	assert_false(run(&a, &t, &out, &rc));
+	assert_false(run(&b, &t, &out, &rc));
+	vc_trace_fini(&t);
+}
+
 static bool is_too_much(void *arg, const struct vc_stats *so_far)
 {
 	return so_far->peak_reserved > *(const uint64_t *)arg;
@@ -286,6 +309,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_run_that_is_known_is_the_run_that_would_be_made),
 		cmocka_unit_test(what_differs_is_made),
+		cmocka_unit_test(recorded_calls_are_other_answers),
 		cmocka_unit_test(what_was_given_up_is_no_answer),
 		cmocka_unit_test(versions_of_one_kind_reproduce_alike),
 	};

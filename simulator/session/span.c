@@ -205,7 +205,7 @@ static void add_misses(const struct open *o, bool near, struct guess *g)
 	/* A large block that is not split serves requests of its own size alone: how many sizes
 	 * there were before nobody knows. */
 	b->grows = splits && (double)g->high > 1.15 * most;
-	change = change < 0 ? -change : change;
+	change = change < 0 ? -change : change > 1 ? 1 : change;
 	if (near)
 		add_share(&g->low, &g->high, (pages ? 0.07 : 0.04) + 0.05 * change,
 			  (pages ? 0.07 : 0.04) + 0.05 * change);

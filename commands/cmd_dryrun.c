@@ -12,6 +12,7 @@
 #include "commands/cmd_dryrun_run.h"
 #include "commands/run_and_write.h"
 #include "commands/null_libraries.h"
+#include "commands/progress.h"
 #include "common/vec.h"
 #include "nullgpu/python.h"
 #include "nullgpu/stage.h"
@@ -337,6 +338,9 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 		fprintf(stderr, "vramcast dryrun: %s\n", con->err.message);
 		return 127; /* as the shell has it */
 	}
+	/* while the program runs, the terminal is its own */
+	struct vc_progress *line = vc_progress_open(con);
+	vc_progress_say(line, "the stand-ins for CUDA's libraries are made ready");
 	if (!rc)
 		rc = vc_null_libraries(libraries, sizeof libraries, &con->err);
 	if (!rc)
@@ -348,6 +352,7 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 		rc = vc_dryrun_put_size("VRAMCAST_NULL_CUDNN", (uint64_t)version, &con->err);
 	if (!rc)
 		rc = vc_dryrun_cudnn(&cudnn, libraries, package, &con->err);
+	vc_progress_close(line);
 	if (!rc && stage.missing[0])
 		fprintf(stderr, "vramcast: this PyTorch or a package beside it wants more than the "
 			"null GPU knows, and there is no compiler (cc) to help; it may not start. "

@@ -146,6 +146,7 @@ static int find(struct vc_fitting *f, size_t argc, char **argv, struct vc_error 
 	if (is_program(f->cfg, argc, argv))
 		return vc_fitting_program(f, argc, argv, err);
 	VC_TRY(vc_fitting_open(f, argc, argv, err));
+	vc_progress_say(f->progress, "the largest %s is looked for", f->cfg->find);
 	return vc_fitting_search(f, err);
 }
 
@@ -168,8 +169,12 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 	}
 	vc_remark_cards(&c->run.gpu, con);
 	size_t n = deal(c, is_program(c, argc, argv) && !strcmp(c->with, "dryrun"), f);
-	for (size_t k = 0; r == VC_OK && k < n; k++)
+	struct vc_progress *line = vc_progress_open(con);
+	for (size_t k = 0; r == VC_OK && k < n; k++) {
+		f[k].progress = line;
 		r = find(&f[k], argc, argv, &con->err);
+	}
+	vc_progress_close(line);
 	if (r == VC_OK)
 		r = say_all(f, n, &con->err);
 	for (size_t k = 0; k < n; k++) {

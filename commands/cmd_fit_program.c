@@ -44,9 +44,17 @@ static int refit(struct vc_fitting *f, struct vc_error *err)
 
 	for (size_t i = 0; i < f->specs; i++)
 		path[i] = f->spec[i];
+	vc_progress_say(f->progress, "prediction from %zu recordings", f->specs);
 	vc_fitting_close(f);
 	VC_TRY(vc_fitting_open(f, f->specs, path, err));
 	return vc_fitting_search(f, err);
+}
+
+static void say_trial(const struct vc_fitting *f, const struct vc_trial *t, uint64_t value)
+{
+	vc_progress_say(f->progress, "trial run %zu of at most %" PRIu64 ": %s=%" PRIu64 "%s%s",
+			f->trials + 1, f->cfg->trials, t->key, value, t->gpu ? " on " : "",
+			t->gpu ? t->gpu : "");
 }
 
 /* How often the cache was emptied in a trial run, as its recording shows. */
@@ -150,6 +158,7 @@ static int try_value(struct vc_fitting *f, struct vc_trial *t, size_t i, uint64_
 
 	t->gpu = c->plan.card ? c->plan.card->name : t->gpu;
 	t->conf = c->plan.conf;
+	say_trial(f, t, value);
 	f->trials++;
 	r = vc_trial_run(t, value, spec, &oom, err);
 	if (r == VC_OK && !oom)
@@ -220,6 +229,7 @@ static int first_runs(struct vc_fitting *f, struct vc_trial *t, struct vc_error 
 
 	VC_TRY(vc_fitting_numbers(f->cfg->at, "--at", at, VC_FIT_FAMILY, &n, err));
 	for (size_t i = 0; i < n; i++) {
+		say_trial(f, t, at[i]);
 		VC_TRY(vc_trial_run(t, at[i], spec, NULL, err));
 		join(f, spec, at[i]);
 		f->trials++;
@@ -247,7 +257,7 @@ int vc_fitting_program(struct vc_fitting *f, size_t argc, char **argv, struct vc
 	const char *parent = getenv("TMPDIR");
 	char folder[200] = { 0 };
 	struct vc_trial t = { .verb = f->cfg->with, .key = f->cfg->find, .argv = argv, .argc = argc,
-			      .folder = folder };
+			      .folder = folder, .progress = f->progress };
 
 	if (!f->gpu.n && !strcmp(t.verb, "dryrun"))
 		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which with -g");

@@ -72,11 +72,12 @@ static void release(char **argv)
 	free(argv);
 }
 
-void vc_trial_show(const char *log)
+void vc_trial_show(const char *log, struct vc_progress *progress)
 {
 	char line[1024];
 	FILE *f = fopen(log, "r");
 
+	vc_progress_hush(progress);
 	while (f && fgets(line, sizeof(line), f))
 		fputs(line, stderr);
 	if (f)
@@ -138,7 +139,7 @@ int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom,
 	if (oom)
 		*oom = code != 0;
 	if (!recorded || (code && !oom))
-		vc_trial_show(log);
+		vc_trial_show(log, t->progress);
 	if (code && !(oom && recorded))
 		return vc_fail(err, VC_EIO,
 			       "the trial run with %s ended with code %d (try `vramcast %s%s%s "

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "commands/plan_file.h"
+#include "commands/progress.h"
 #include "common/emit.h"
 #include "simulator/packing/pack_csv.h"
 #include "simulator/packing/sequence.h"
@@ -85,13 +86,16 @@ static int write_problem(const struct vc_problem *p, const char *path, struct vc
 	return r;
 }
 
-static int plan_problem(const struct config *c, struct vc_input *in, struct vc_error *err)
+static int plan_problem(const struct config *c, struct vc_input *in, struct vc_progress *line,
+			struct vc_error *err)
 {
 	struct vc_problem p;
 	int r = vc_problem_read(&p, in, err);
 
+	vc_progress_say(line, "%zu blocks are packed", r == VC_OK ? p.packing.n : 0);
 	if (r == VC_OK)
 		r = vc_pack(&p.packing, c->effort, err);
+	vc_progress_hush(line);
 	if (r < 0)
 		vc_wrap(err, "%s", vc_input_name(in));
 	if (r == VC_OK)
@@ -200,19 +204,22 @@ static int write_plan(const struct vc_planned *p, const struct config *c, struct
 	return vc_plan_file_write(&p->plan, c->out, err);
 }
 
-static int plan_trace(const struct config *c, char *path, struct vc_error *err)
+static int plan_trace(const struct config *c, char *path, struct vc_progress *line,
+		      struct vc_error *err)
 {
 	struct vc_session s;
 	struct vc_planned p = { 0 };
 	struct answer a = { .s = &s, .p = &p };
 	int r = vc_session_open(&s, &c->run, 1, &path, VC_SESSION_IN_MEMORY, err);
 
+	vc_progress_say(line, "the blocks of the recording are packed");
 	if (r == VC_OK)
 		r = vc_sequence_plan(&s.rec->trace, s.rec->device->device, c->effort, &p, err);
 	if (r == VC_OK)
 		r = compare_native(&s, &a.native, err);
 	if (r == VC_OK)
 		r = write_plan(&p, c, err);
+	vc_progress_hush(line);
 	if (r == VC_OK)
 		r = say(c, say_plan, &a, err);
 	vc_planned_fini(&p);
@@ -223,6 +230,7 @@ static int plan_trace(const struct config *c, char *path, struct vc_error *err)
 static int plan_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
+	struct vc_progress *line;
 	struct vc_input *in;
 	bool problem;
 	int r;
@@ -234,9 +242,12 @@ static int plan_run(const void *config, size_t argc, char **argv, struct vc_cons
 	if (!in && !vc_input_is_stream(argv[0]) && !strchr(argv[0], '@'))
 		return con->err.status;
 	problem = in && vc_problem_probe(in);
-	r = problem ? plan_problem(c, in, &con->err) : VC_OK;
+	line = vc_progress_open(con);
+	r = problem ? plan_problem(c, in, line, &con->err) : VC_OK;
 	vc_input_close(in);
-	return problem ? r : plan_trace(c, argv[0], &con->err);
+	r = problem ? r : plan_trace(c, argv[0], line, &con->err);
+	vc_progress_close(line);
+	return r;
 }
 
 const struct vc_command vc_command_plan = {

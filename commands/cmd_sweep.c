@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commands/progress.h"
 #include "commands/run_and_write.h"
 #include "common/vec.h"
 #include "simulator/advise/report.h"
@@ -60,6 +61,7 @@ struct sweep {
 	size_t sessions, wrong;    /* runs that there is no answer for */
 	struct line *line;
 	FILE *file;
+	struct vc_progress *progress;
 	bool table;
 };
 
@@ -532,14 +534,18 @@ static int done(void *arg, size_t i, struct vc_error *err)
 	struct line *l = &w->line[i];
 	int bad = 0, why;
 
+	vc_progress_hush(w->progress);
 	if (w->file)
 		bad = fputs(l->json, w->file) < 0 || fflush(w->file);
 	if (w->table && l->text)
 		bad |= puts(l->text) < 0;
 	else if (!w->file)
 		bad |= fputs(l->json, stdout) < 0;
+	if (w->progress && !w->file)
+		bad |= fflush(stdout);
 	why = errno;
 	w->wrong += l->wrong;
+	vc_progress_say(w->progress, "%zu of %zu runs", i + 1, w->n);
 	VC_FREE(l->json, l->text);
 	*l = (struct line){ 0 };
 	return bad ? vc_fail(err, VC_EIO, "cannot write %s: %s",
@@ -595,7 +601,10 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 	if (r == VC_OK) {
 		struct vc_work work = { .n = w.n, .arg = &w, .job = job, .done = done,
 					.threads = w.cfg->threads };
+		w.progress = vc_progress_open(con);
+		vc_progress_say(w.progress, "0 of %zu runs", w.n);
 		r = vc_workers_run(&work, err);
+		vc_progress_close(w.progress);
 	}
 	if (w.file && fclose(w.file) && r == VC_OK)
 		r = vc_fail(err, VC_EIO, "cannot write %s: %s", w.cfg->output, strerror(errno));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands/progress.h"
 #include "commands/run_and_write.h"
 #include "common/vec.h"
 #include "simulator/advise/report.h"
@@ -53,6 +54,7 @@ struct tune {
 	pthread_mutex_t lock;      /* of peak */
 	uint64_t *peak;            /* of the best that fit so far, ascending, at most `shown` */
 	size_t peaks, shown;
+	struct vc_progress *progress;
 	_Atomic uint64_t hopeless; /* a trial that reserves more is of no interest */
 };
 
@@ -230,6 +232,15 @@ static int decide_one(void *arg, size_t i, struct vc_error *err)
 	return VC_OK;
 }
 
+static int count_one(void *arg, size_t i, struct vc_error *err)
+{
+	const struct tune *t = arg;
+
+	(void)err;
+	vc_progress_say(t->progress, "%zu of %zu settings", i + 1, t->n);
+	return VC_OK;
+}
+
 /* Fits before flushes before undecided before runs out; then fewer flushes, less memory at the
  * upper end of what it may need, fewer settings, fewer driver calls. */
 static int compare(const void *a, const void *b)
@@ -404,7 +415,7 @@ static int say(const struct tune *t, const struct trial *now, struct vc_error *e
  * their order, about the others that are shown, and about what is set now. */
 static int try_all(struct tune *t, struct vc_error *err)
 {
-	struct vc_work work = { .n = t->n, .arg = t, .job = try_one,
+	struct vc_work work = { .n = t->n, .arg = t, .job = try_one, .done = count_one,
 				.threads = t->cfg->threads };
 
 	VC_TRY(vc_workers_run(&work, err));
@@ -412,6 +423,9 @@ static int try_all(struct tune *t, struct vc_error *err)
 	work.n = t->shown + 1 > FINAL ? t->shown + 1 : FINAL;
 	work.n = work.n < t->n ? work.n : t->n;
 	work.job = decide_one;
+	work.done = NULL;
+	vc_progress_say(t->progress, "all that is open about the best %zu of %zu settings", work.n,
+			t->n);
 	return vc_workers_run(&work, err);
 }
 
@@ -446,8 +460,10 @@ static int tune_run(const void *config, size_t argc, char **argv, struct vc_cons
 				&con->err);
 
 	vc_remark_cards(&t.cfg->run.gpu, con);
+	t.progress = vc_progress_open(con);
 	if (r == VC_OK)
 		r = search(&t, &con->err);
+	vc_progress_close(t.progress);
 	if (r == VC_OK) {
 		now = t.trial[0];
 		qsort(t.trial, t.n < FINAL ? t.n : FINAL, sizeof(*t.trial), compare);

@@ -34,6 +34,7 @@ struct find {
 	bool named[NAMES];    /* {name} stands in the arguments */
 	struct way *way; size_t n, tried;
 	char folder[200];
+	struct vc_progress *progress;
 };
 
 /* ---- which there are ---- */
@@ -217,6 +218,20 @@ static int try_way(struct find *f, struct way *w, size_t argc, char **argv, stru
 	return VC_OK;
 }
 
+static void say_trial(const struct find *f, const struct way *w)
+{
+	uint64_t most = f->n < f->ask->trials ? f->n : f->ask->trials;
+	char text[120] = "";
+	size_t n = 0;
+
+	for (int i = 0; i < NAMES; i++)
+		if (f->named[i] || i == DP)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s=%llu", names[i],
+					      (unsigned long long)w->at[i]);
+	vc_progress_say(f->progress, "plan %zu of %llu:%s", f->tried + 1,
+			(unsigned long long)most, text);
+}
+
 static int try_all(struct find *f, size_t argc, char **argv, struct vc_error *err)
 {
 	char log[240];
@@ -224,12 +239,13 @@ static int try_all(struct find *f, size_t argc, char **argv, struct vc_error *er
 	bool any = false;
 
 	for (size_t i = 0; r == VC_OK && i < f->n && f->tried < f->ask->trials; i++) {
+		say_trial(f, &f->way[i]);
 		r = try_way(f, &f->way[i], argc, argv, err);
 		any = any || f->way[i].end == RAN;
 	}
 	if (r == VC_OK && !any) {
 		snprintf(log, sizeof(log), "%s/log", f->folder);
-		vc_trial_show(log);
+		vc_trial_show(log, f->progress);
 		r = vc_fail(err, VC_EIO, "the program ran with none of %zu plans; above is what it "
 			    "said in the last one", f->tried);
 	}
@@ -351,8 +367,10 @@ static int find_plan(const struct vc_fit_ask *ask, size_t argc, char **argv,
 
 	if (r == VC_OK)
 		r = list_ways(&f, &con->err);
+	f.progress = vc_progress_open(con);
 	if (r == VC_OK)
 		r = try_all(&f, argc, argv, &con->err);
+	vc_progress_close(f.progress);
 	if (r == VC_OK) {
 		qsort(f.way, f.tried, sizeof(*f.way), by_need);
 		r = say(&f, &con->err);

@@ -41,6 +41,7 @@ struct vc_fitting {
 	char set[160];
 	uint64_t among[VC_FIT_AMONG];     /* of --among, ascending */
 	const char *set_text[VC_WHATIF_PARAMS + 1];
+	struct vc_progress *progress;
 	bool opened;
 };
 

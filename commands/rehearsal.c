@@ -192,8 +192,13 @@ int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *o
 	r = vc_hook_set(h->folder, h->recompute, err);
 	if (r == VC_OK && h->conf && setenv("PYTORCH_CUDA_ALLOC_CONF", h->conf, 1) < 0)
 		r = vc_nomem(err, "the environment");
+	vc_progress_say(h->progress, "trial run of the program on %s, with %s%s", h->gpu,
+			h->recompute ? "layers computed twice" : h->conf && *h->conf ? h->conf :
+			h->capacity && n == 0 ? "memory for all of it" : "nothing changed",
+			h->recompute && h->conf && *h->conf ? " and other settings" : "");
 	if (r == VC_OK)
 		r = start(h, out->path, log, &out->code, err);
+	vc_progress_say(h->progress, "what the trial run recorded is replayed");
 	vc_hook_set(h->folder, NULL, err);
 	vc_hook_read(h->folder, out);
 	if (h->conf && kept)
@@ -204,14 +209,14 @@ int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *o
 	if (r < 0)
 		return r;
 	if (stat(out->path, &st) < 0 || !st.st_size) {
-		vc_trial_show(log);
+		vc_trial_show(log, h->progress);
 		return vc_fail(err, VC_EIO, "a trial run of the program left no recording (it "
 			       "ended with code %d); try 'vramcast dryrun -g %s -- ...' by hand",
 			       out->code, h->gpu);
 	}
 	VC_TRY(read_back(out, err));
 	if (out->code && !out->ooms) {
-		vc_trial_show(log);
+		vc_trial_show(log, h->progress);
 		return vc_fail(err, VC_EIO, "a trial run of the program ended with code %d",
 			       out->code);
 	}

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/error.h"
+#include "commands/progress.h"
 
 struct vc_rehearsal {
 	const char *gpu;       /* the card to play */
@@ -21,6 +21,7 @@ struct vc_rehearsal {
 	char room[32];         /* of `capacity`, private */
 	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF, or NULL: as it is */
 	char seen[320];        /* of vc_rehearse_layers; "": there is none */
+	struct vc_progress *progress;
 };
 
 struct vc_rehearsed {

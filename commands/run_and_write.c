@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "commands/progress.h"
 #include "common/param.h"
 #include "simulator/time/time.h"
 
@@ -244,27 +245,27 @@ int vc_write_results(const struct vc_results *r, const struct vc_sink_type *sink
 	return rc;
 }
 
-struct line { struct vc_advice_listener heard; int width; };
+struct line { struct vc_advice_listener heard; struct vc_progress *line; };
 
 static void tell_advice(struct vc_advice_listener *l, size_t done, size_t all)
 {
-	struct line *at = (struct line *)l;
+	struct vc_progress *line = ((struct line *)l)->line;
 
-	at->width = all ? fprintf(stderr, "\rlooking for changes that would help: %zu of %zu ...",
-				  done + 1, all) :
-			  fprintf(stderr, "\rlooking for the largest batch that fits ...");
+	if (all)
+		vc_progress_say(line, "looking for changes that would help: %zu of %zu", done + 1,
+				all);
+	else
+		vc_progress_say(line, "looking for the largest batch that fits");
 }
 
 size_t vc_advise_aloud(const struct vc_session *s, const struct vc_plan *p,
 		       const struct vc_result *r, const struct vc_console *con, bool keep,
 		       struct vc_advice out[VC_ADVICE_MOST])
 {
-	bool seen = isatty(STDERR_FILENO) && !con->quiet;
-	struct line line = { { keep, seen ? tell_advice : NULL }, 0 };
+	struct line line = { { keep, tell_advice }, vc_progress_open(con) };
 	size_t n = vc_advise(s, p, r, &line.heard, out);
 
-	if (line.width > 0)
-		fprintf(stderr, "\r%*s\r", line.width, "");
+	vc_progress_close(line.line);
 	if (s->rec->streamed && vc_result_replayed(r) == VC_OOM && !con->quiet)
 		fprintf(stderr, "vramcast: what would have helped is not looked for in more than "
 				"%" PRIu64 " events; ask it of some steps: vramcast export -x "

@@ -59,6 +59,7 @@ static int search(struct fit *f, struct vc_rehearsal *h, struct vc_error *err)
 			snprintf(f->conf[n++], sizeof(f->conf[0]), "%s%s%s", own, *own ? "," : "",
 				 r->params);
 	}
+	vc_progress_say(h->progress, "%zu settings, each with layers computed twice, are tried", n);
 	for (size_t i = 0; i < n; i++) {
 		struct vc_plan plan = f->plan[0];
 
@@ -220,6 +221,7 @@ static int choose_and_run(struct fit *f, struct vc_rehearsal *h, size_t argc, ch
 	vc_rehearse_on(h, &f->opt);
 	for (; i < f->options && i < TRIALS && !fits; i++)
 		VC_TRY(rehearse(f, h, &f->option[i], (unsigned)i + 1, &fits, err));
+	vc_progress_hush(h->progress); /* the program has the terminal from here on */
 	if (!fits && !f->ask->keep)
 		return nothing(f);
 	if (!fits)
@@ -248,7 +250,8 @@ int vc_run_fit(const struct vc_run_fit_ask *ask, size_t argc, char **argv, struc
 {
 	struct vc_error *err = &con->err;
 	size_t at = program_at(argc, argv);
-	struct vc_rehearsal h = { .argv = argv + at, .argc = argc - at, .steps = ask->steps };
+	struct vc_rehearsal h = { .argv = argv + at, .argc = argc - at, .steps = ask->steps,
+				  .progress = vc_progress_open(con) };
 	struct vc_rehearsed whole;
 	const struct vc_card *card;
 	struct fit *f;
@@ -275,6 +278,7 @@ int vc_run_fit(const struct vc_run_fit_ask *ask, size_t argc, char **argv, struc
 		r = open_trace(f, whole.path, err);
 	if (r == VC_OK)
 		r = choose_and_run(f, &h, argc, argv, err);
+	vc_progress_close(h.progress);
 	release(f);
 	return r;
 }

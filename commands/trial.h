@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/error.h"
+#include "commands/progress.h"
 
 struct vc_trial {
 	const char *verb;      /* "dryrun" or "record" */
@@ -16,6 +16,7 @@ struct vc_trial {
 	size_t argc;
 	const char *folder;    /* where recordings go */
 	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF of the program; NULL, "": its own */
+	struct vc_progress *progress;
 };
 
 /* Run it; *out (at least 512 bytes) gets "FILE@key=value". What the program prints goes to standard
@@ -32,6 +33,6 @@ char *vc_trial_fill(const char *text, const char *key, uint64_t value);
 int vc_trial_execute(char **argv, const char *conf, const char *log, int *code,
 		     struct vc_error *err);
 /* A log to standard error: it matters only when a run failed in a way nobody expected. */
-void vc_trial_show(const char *log);
+void vc_trial_show(const char *log, struct vc_progress *progress);
 
 #endif

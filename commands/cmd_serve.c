@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "commands/model_config.h"
+#include "commands/progress.h"
 #include "common/emit.h"
 #include "common/io.h"
 #include "common/opt.h"
@@ -12,7 +14,7 @@
 #include "simulator/serving/serving.h"
 
 struct config {
-	const char *vllm, *gpu;
+	const char *vllm, *gpu, *model;
 	uint64_t blocks, kv_memory, token_bytes, weights, block_size;
 	uint64_t max_seqs, max_batch, max_len, long_prefill, hash_block;
 	double utilization, watermark, step_ms, token_us;
@@ -28,7 +30,10 @@ static const struct vc_option serve_options[] = {
 	{ 0, "kv-memory", VC_O_SIZE, AT(kv_memory), "SIZE",
 	  "memory of the KV cache, instead of --blocks; needs --token-bytes", NULL },
 	{ 'g', "gpu", VC_O_TEXT, AT(gpu), "CARD",
-	  "the card, instead of --kv-memory; needs --weights and --token-bytes", NULL },
+	  "the card, instead of --kv-memory; needs --weights and --token-bytes, or --model", NULL },
+	{ 0, "model", VC_O_TEXT, AT(model), "FILE",
+	  "config.json of the model, for --weights and --token-bytes where they are not given",
+	  NULL },
 	{ 0, "weights", VC_O_SIZE, AT(weights), "SIZE",
 	  "what vLLM needs beside the KV cache: weights, activations, context", NULL },
 	{ 0, "token-bytes", VC_O_SIZE, AT(token_bytes), "SIZE",
@@ -63,7 +68,12 @@ static const struct vc_option *const tables[] = { serve_options, NULL };
 struct served {
 	struct vc_requests requests;
 	struct vc_serving s;
+	struct vc_serving_config k;
 	uint64_t kv_memory;          /* 0: only the number of blocks is known */
+	uint64_t over;               /* bytes of --weights for which there is no room */
+	uint64_t cut;                /* requests that end early because the cache ends */
+	uint64_t needs;              /* blocks with which all fit; 0: no number is enough */
+	bool nothing;                /* no block is left: vLLM does not start */
 	uint64_t clock, refused, refused_line;
 	uint64_t peak, peak_step, peak_at, most_running, most_waiting;
 	const char *why;             /* the first was refused */
@@ -71,7 +81,8 @@ struct served {
 };
 
 /* ---- how large the cache is ---- */
-static int cache_memory(const struct config *c, uint64_t *bytes, struct vc_error *err)
+static int cache_memory(const struct config *c, uint64_t *bytes, uint64_t *over,
+			struct vc_error *err)
 {
 	const struct vc_card *card;
 	double part = c->utilization;
@@ -83,7 +94,8 @@ static int cache_memory(const struct config *c, uint64_t *bytes, struct vc_error
 	}
 	if (c->weights == VC_NOT_GIVEN)
 		return vc_fail(err, VC_EUSAGE, "-g needs --weights: what vLLM holds beside the KV "
-			       "cache (it logs the model's memory when it starts)");
+			       "cache (it logs the model's memory when it starts), or --model "
+			       "config.json");
 	VC_TRY(vc_card_find(c->gpu, &card, err));
 	sscanf(c->vllm, "0.%u", &minor);
 	if (isnan(part))
@@ -92,11 +104,8 @@ static int cache_memory(const struct config *c, uint64_t *bytes, struct vc_error
 		return vc_fail(err, VC_EUSAGE, "--utilization is a part of the card: above 0, at "
 			       "most 1");
 	*bytes = (uint64_t)((double)card->total * part);
-	if (*bytes <= c->weights)
-		return vc_fail(err, VC_EUSAGE, "nothing is left for the KV cache: vLLM may use "
-			       "%" PRIu64 " MiB of %s, and %" PRIu64 " MiB are needed beside it",
-			       *bytes >> 20, card->title, c->weights >> 20);
-	*bytes -= c->weights;
+	*over = c->weights > *bytes ? c->weights - *bytes : 0;
+	*bytes -= c->weights - *over;
 	return VC_OK;
 }
 
@@ -118,9 +127,41 @@ static int cache_blocks(const struct config *c, struct served *v, uint64_t *bloc
 	if (c->token_bytes == VC_NOT_GIVEN || !c->token_bytes || !c->block_size ||
 	    c->token_bytes > 1ull << 30 || c->block_size > 1u << 20)
 		return vc_fail(err, VC_EUSAGE, "--token-bytes is missing or senseless: bytes of "
-			       "one token, 2 x layers x KV heads x head size x bytes of a number");
-	VC_TRY(cache_memory(c, &v->kv_memory, err));
+			       "one token, 2 x layers x KV heads x head size x bytes of a number; "
+			       "--model config.json says it too");
+	VC_TRY(cache_memory(c, &v->kv_memory, &v->over, err));
 	*blocks = v->kv_memory / (c->block_size * c->token_bytes);
+	return VC_OK;
+}
+
+/* The server with v->k.blocks. Where nobody said how long a sequence may be, the cache does. */
+static int open_cache(const struct config *c, struct served *v, struct vc_error *err)
+{
+	struct vc_serving_config *k = &v->k;
+
+	if (c->max_len == VC_NOT_GIVEN && k->blocks > 1 && k->blocks < 1ull << 32 &&
+	    k->block_size < 1ull << 30)
+		k->max_len = (k->blocks - 1) * k->block_size;
+	return vc_serving_init(&v->s, k, &v->requests, err);
+}
+
+/* What a model needs where the command line does not say: vLLM holds numbers of 16 bits. */
+static int with_model(struct config *c, struct vc_error *err)
+{
+	struct vc_model_config m;
+
+	VC_TRY(vc_model_config_read(c->model, &m, err));
+	if (c->gpu && m.quantized && c->weights == VC_NOT_GIVEN)
+		return vc_fail(err, VC_ENOSUP, "%s: the weights are quantized, so their number "
+			       "does not say their size; give --weights", c->model);
+	if (m.windows && c->token_bytes == VC_NOT_GIVEN)
+		return vc_fail(err, VC_ENOSUP, "%s: some layers keep the last tokens only, which "
+			       "is not played here; give --token-bytes of a model whose layers "
+			       "all keep all of them", c->model);
+	if (c->weights == VC_NOT_GIVEN)
+		c->weights = (uint64_t)(2 * m.params);
+	if (c->token_bytes == VC_NOT_GIVEN)
+		c->token_bytes = (uint64_t)(2 * m.layers * m.kv_heads * m.head_dim * 2);
 	return VC_OK;
 }
 
@@ -129,7 +170,7 @@ static int begin(const struct config *c, struct served *v, struct vc_error *err)
 	const struct vc_card *card = c->gpu ? vc_card_by_name(c->gpu) : NULL;
 	/* _set_default_max_num_seqs_and_batched_tokens_args in engine/arg_utils.py, for a server */
 	bool large = card && card->total >= 70ull << 30 && strncmp(card->name, "a100", 4);
-	struct vc_serving_config k = {
+	v->k = (struct vc_serving_config){
 		.version = c->vllm, .block_size = c->block_size,
 		.max_seqs = c->max_seqs != VC_NOT_GIVEN ? c->max_seqs : large ? 1024 : 256,
 		.max_batch = c->max_batch != VC_NOT_GIVEN ? c->max_batch : large ? 8192 : 2048,
@@ -139,11 +180,12 @@ static int begin(const struct config *c, struct served *v, struct vc_error *err)
 
 	if (!(c->step_ms >= 0 && c->step_ms < 1e9 && c->token_us >= 0 && c->token_us < 1e9))
 		return vc_fail(err, VC_EUSAGE, "a step takes some time: --step-ms and --token-us");
-	VC_TRY(cache_blocks(c, v, &k.blocks, err));
-	if (c->max_len == VC_NOT_GIVEN && k.blocks > 1 && k.blocks < 1ull << 32 &&
-	    k.block_size < 1ull << 30)
-		k.max_len = (k.blocks - 1) * k.block_size;
-	return vc_serving_init(&v->s, &k, &v->requests, err);
+	VC_TRY(cache_blocks(c, v, &v->k.blocks, err));
+	v->nothing = c->blocks == VC_NOT_GIVEN && v->k.blocks < 2;
+	if (!v->nothing)
+		return open_cache(c, v, err);
+	v->k.max_len = c->max_len == VC_NOT_GIVEN ? 0 : c->max_len;
+	return VC_OK;
 }
 
 /* ---- the run ---- */
@@ -154,6 +196,7 @@ static int arrive(struct served *v, size_t *next, struct vc_error *err)
 		const char *why = vc_serving_refuses(&v->s, rq);
 
 		if (!why) {
+			v->cut += rq->prompt + rq->output > v->k.max_len;
 			VC_TRY(vc_serving_add(&v->s, (uint32_t)*next, err));
 		} else if (!v->refused++) {
 			v->why = why;
@@ -213,6 +256,59 @@ static int run(const struct config *c, struct served *v, struct vc_error *err)
 	}
 }
 
+/* ---- how large it should be ---- */
+
+/* Is anybody refused, preempted or cut short for want of blocks? A length that was asked for is no
+ * such thing. */
+static bool is_short(const struct config *c, const struct served *v)
+{
+	return v->s.now.preemptions || (c->max_len == VC_NOT_GIVEN && (v->refused || v->cut));
+}
+
+static int try_blocks(const struct config *c, const struct served *v, uint64_t blocks, bool *fits,
+		      struct vc_error *err)
+{
+	struct served w = { .requests = v->requests, .k = v->k };
+	int r;
+
+	w.k.blocks = blocks;
+	r = open_cache(c, &w, err);
+	if (r == VC_OK)
+		r = run(c, &w, err);
+	*fits = !is_short(c, &w);
+	vc_serving_fini(&w.s);
+	return r;
+}
+
+/* The fewest blocks with which all fit, and one less does not: twice as many until they do, then
+ * between. Whoever comes when decides, so no formula says it. */
+static int look_for_blocks(const struct config *c, struct served *v, struct vc_progress *line,
+			   struct vc_error *err)
+{
+	uint64_t few = v->nothing ? 1 : v->k.blocks, many = few;
+	bool fits = false;
+
+	if (v->nothing && c->max_len != VC_NOT_GIVEN && c->max_len / v->k.block_size >= few)
+		many = few = c->max_len / v->k.block_size + 1; /* it would not start with fewer */
+	while (!fits) {
+		if (many > UINT32_MAX / 4)
+			return VC_OK;
+		few = many;
+		many *= 2;
+		vc_progress_say(line, "the requests with %" PRIu64 " blocks", many);
+		VC_TRY(try_blocks(c, v, many, &fits, err));
+	}
+	while (many - few > 1) {
+		uint64_t middle = few + (many - few) / 2;
+
+		vc_progress_say(line, "the requests with %" PRIu64 " blocks", middle);
+		VC_TRY(try_blocks(c, v, middle, &fits, err));
+		*(fits ? &many : &few) = middle;
+	}
+	v->needs = many;
+	return VC_OK;
+}
+
 /* ---- the answer ---- */
 static void part_line(struct vc_emit *e, const char *label, uint64_t n, uint64_t of,
 		      const char *what)
@@ -226,33 +322,67 @@ static void part_line(struct vc_emit *e, const char *label, uint64_t n, uint64_t
 
 static void emit_cache(struct vc_emit *e, const struct served *v, const char *version)
 {
-	const struct vc_serving *s = &v->s;
+	const struct vc_serving_config *k = &v->k;
 	char text[128], gib[32];
 
 	vc_emit_text(e, "schema", NULL, "vramcast.serve/1");
 	vc_emit_text(e, "model", NULL, "vllm_blocks");
 	vc_emit_text(e, "vllm", "vLLM", version);
-	vc_emit_uint(e, "blocks", NULL, s->k.blocks);
-	vc_emit_uint(e, "block_size", NULL, s->k.block_size);
-	vc_emit_uint(e, "max_model_len", "max_model_len", s->k.max_len);
-	vc_emit_uint(e, "max_num_seqs", "max_num_seqs", s->k.max_seqs);
-	vc_emit_uint(e, "max_num_batched_tokens", "max_num_batched_tokens", s->k.max_batch);
+	vc_emit_uint(e, "blocks", NULL, k->blocks);
+	vc_emit_uint(e, "block_size", NULL, k->block_size);
+	vc_emit_uint(e, "max_model_len", v->nothing ? NULL : "max_model_len", k->max_len);
+	vc_emit_uint(e, "max_num_seqs", "max_num_seqs", k->max_seqs);
+	vc_emit_uint(e, "max_num_batched_tokens", "max_num_batched_tokens", k->max_batch);
 	if (v->kv_memory)
 		vc_emit_bytes(e, "kv_memory", NULL, v->kv_memory);
 	else
 		vc_emit_null(e, "kv_memory", NULL);
 	snprintf(text, sizeof(text), "%" PRIu64 " blocks of %" PRIu64 " tokens%s%s",
-		 s->k.blocks - 1, s->k.block_size, v->kv_memory ? ", " : "",
+		 v->nothing ? 0 : k->blocks - 1, k->block_size, v->kv_memory ? ", " : "",
 		 v->kv_memory ? vc_bytes_text(v->kv_memory, gib) : "");
 	vc_emit_text(e, NULL, "KV cache", text);
 }
 
-static void emit_answer(struct vc_emit *e, const struct config *c, const struct served *v)
+static const char *verdict_of(const struct config *c, const struct served *v)
+{
+	return v->nothing ? "no_cache" : v->refused ? "refuses" :
+	       v->s.now.preemptions ? "preempts" : is_short(c, v) ? "cuts" : "fits";
+}
+
+/* How much is missing; also for people. */
+static void emit_verdict(struct vc_emit *e, const struct config *c, const struct served *v)
+{
+	uint64_t has = v->nothing ? 0 : v->k.blocks;
+	uint64_t missing = v->needs > has ? v->needs - has : 0, tokens = missing * v->k.block_size;
+	bool known = c->token_bytes != VC_NOT_GIVEN && c->token_bytes < 1ull << 30;
+	uint64_t bytes = known ? tokens * c->token_bytes + v->over : 0;
+	bool fits = !strcmp(verdict_of(c, v), "fits");
+	char text[128], size[32];
+
+	vc_emit_text(e, "verdict", NULL, verdict_of(c, v));
+	vc_emit_text(e, NULL, "verdict", fits ? "fits" : "does not fit");
+	if (!v->needs) {
+		vc_emit_null(e, "needs_blocks", NULL);
+		vc_emit_null(e, "missing_tokens", NULL);
+		vc_emit_null(e, "missing_bytes", NULL);
+		return;
+	}
+	vc_emit_uint(e, "needs_blocks", NULL, v->needs);
+	vc_emit_uint(e, "missing_tokens", NULL, tokens);
+	if (known)
+		vc_emit_bytes(e, "missing_bytes", NULL, bytes);
+	else
+		vc_emit_null(e, "missing_bytes", NULL);
+	snprintf(text, sizeof(text), "%" PRIu64 " tokens in %" PRIu64 " block%s%s%s", tokens,
+		 missing, missing == 1 ? "" : "s", known ? ", " : "",
+		 known ? vc_bytes_text(bytes, size) : "");
+	vc_emit_text(e, NULL, missing ? "missing" : NULL, text);
+}
+
+static void emit_played(struct vc_emit *e, const struct served *v)
 {
 	const struct vc_serving *s = &v->s;
 
-	vc_emit_object(e, NULL, "");
-	emit_cache(e, v, c->vllm);
 	vc_emit_uint(e, "requests", "requests", v->requests.n);
 	vc_emit_uint(e, "refused", v->refused ? "refused" : NULL, v->refused);
 	vc_emit_uint(e, "steps", "steps", s->now.steps);
@@ -272,18 +402,48 @@ static void emit_answer(struct vc_emit *e, const struct config *c, const struct 
 	vc_emit_uint(e, "prefix_hits", NULL, s->now.hits);
 	part_line(e, "found in the prefix cache", s->now.hits, s->now.queries, "tokens");
 	vc_emit_uint(e, "blocks_forgotten", "known blocks forgotten", s->pool.evicted);
-	vc_emit_end(e);
+}
+
+static void emit_remarks(struct vc_emit *e, const struct config *c, const struct served *v,
+			 bool guessed)
+{
+	if (v->nothing)
+		vc_emit_line(e, "\nNothing is left for the KV cache: what vLLM may use of the card "
+			     "is needed beside it.");
+	if (guessed)
+		vc_emit_line(e, "\n%s beside the cache are the weights of --model in 16 bits, and "
+			     "nothing else: vLLM's log says what it really holds (--weights).",
+			     vc_bytes_text(c->weights, (char[32]){ "" }));
 	if (v->refused)
 		vc_emit_line(e, "\nvLLM refuses %" PRIu64 " request%s: that of line %" PRIu64
 			     " because %s", v->refused, v->refused == 1 ? "" : "s", v->refused_line,
 			     v->why);
+	if (v->cut)
+		vc_emit_line(e, "\n%" PRIu64 " request%s longer than max_model_len, and %s with "
+			     "it.", v->cut, v->cut == 1 ? " is" : "s are",
+			     v->cut == 1 ? "ends" : "end");
 	vc_emit_line(e, "\nA step is taken to last %g ms and %g us for each token (--step-ms, "
 		     "--token-us).", c->step_ms, c->token_us);
 }
 
-static int serve(const struct config *c, const char *path, struct served *v, struct vc_error *err)
+static void emit_answer(struct vc_emit *e, const struct config *c, const struct served *v,
+			bool guessed)
+{
+	vc_emit_object(e, NULL, "");
+	emit_cache(e, v, c->vllm);
+	if (!v->nothing)
+		emit_played(e, v);
+	emit_verdict(e, c, v);
+	vc_emit_end(e);
+	emit_remarks(e, c, v, guessed);
+}
+
+static int serve(const struct config *c, const char *path, struct served *v,
+		 struct vc_console *con, bool guessed)
 {
 	enum vc_emit_mode mode = c->csv ? VC_EMIT_CSV : c->json ? VC_EMIT_JSON : VC_EMIT_TEXT;
+	struct vc_error *err = &con->err;
+	struct vc_progress *line;
 	struct vc_output *out;
 	struct vc_emit *e;
 	int r;
@@ -299,11 +459,19 @@ static int serve(const struct config *c, const char *path, struct served *v, str
 	if (c->csv)
 		vc_emit_array(e, NULL, NULL);
 	v->csv = c->csv ? e : NULL;
-	r = run(c, v, err);
+	line = vc_progress_open(con);
+	vc_progress_say(line, "%zu requests are played", v->requests.n);
+	r = v->nothing ? VC_OK : run(c, v, err);
+	v->needs = v->k.blocks;
+	if (r == VC_OK && !c->csv && (v->nothing || is_short(c, v))) {
+		v->needs = 0;
+		r = look_for_blocks(c, v, line, err);
+	}
+	vc_progress_close(line);
 	if (c->csv)
 		vc_emit_end(e);
 	else if (r == VC_OK)
-		emit_answer(e, c, v);
+		emit_answer(e, c, v, guessed);
 	if (r == VC_OK)
 		r = vc_emit_finish(e, err);
 	else
@@ -316,8 +484,9 @@ static int serve(const struct config *c, const char *path, struct served *v, str
 
 static int serve_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	const struct config *c = config;
+	struct config own = *(const struct config *)config, *c = &own;
 	struct served v = { .clock = 0 };
+	bool guessed = c->model && c->gpu && c->weights == VC_NOT_GIVEN;
 	int r;
 
 	if (argc != 1)
@@ -327,7 +496,11 @@ static int serve_run(const void *config, size_t argc, char **argv, struct vc_con
 		return vc_fail(&con->err, VC_EUSAGE, "--csv or --json, not both");
 	if (!c->hash_block || c->hash_block > 1u << 20)
 		return vc_fail(&con->err, VC_EUSAGE, "--hash-block is a number of tokens");
-	r = serve(c, argv[0], &v, &con->err);
+	r = c->model ? with_model(c, &con->err) : VC_OK;
+	if (r == VC_OK)
+		r = serve(c, argv[0], &v, con, guessed);
+	if (r == VC_OK && strcmp(verdict_of(c, &v), "fits"))
+		r = 3;
 	vc_serving_fini(&v.s);
 	vc_requests_fini(&v.requests);
 	return r;
@@ -341,9 +514,11 @@ const struct vc_command vc_command_serve = {
 		"each request gets,\n"
 		"what the prefix cache saves, who is preempted because no block is free. "
 		"REQUESTS is CSV or one\n"
-		"JSON object per line (docs/howto/serve.md).\n\n"
+		"JSON object per line (docs/howto/serve.md). Exit code 3: a request is refused, "
+		"preempted or cut short;\nthe answer says how many tokens are missing.\n\n"
 		"  vramcast serve requests.jsonl -g h100-80g-sxm --weights 17GiB --token-bytes "
 		"128KiB\n"
+		"  vramcast serve requests.jsonl -g l4 --model config.json\n"
 		"  vramcast serve requests.csv --blocks 2048 --csv > steps.csv",
 	.options = tables, .config_size = sizeof(struct config), .run = serve_run,
 };

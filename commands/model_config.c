@@ -30,6 +30,7 @@ enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 struct numbers {
 	double hidden_size, num_hidden_layers, num_attention_heads, num_key_value_heads, head_dim;
 	double intermediate_size, vocab_size, n_positions, experts, tied;
+	double quantized, window, use_window;
 };
 static const struct { const char *key; size_t offset; } fields[] = {
 #define FIELD(key, member) { key, offsetof(struct numbers, member) }
@@ -41,6 +42,8 @@ static const struct { const char *key; size_t offset; } fields[] = {
 	FIELD("vocab_size", vocab_size), FIELD("n_positions", n_positions),
 	FIELD("num_local_experts", experts), FIELD("num_experts", experts),
 	FIELD("n_routed_experts", experts), FIELD("tie_word_embeddings", tied),
+	FIELD("quantization_config", quantized), FIELD("sliding_window", window),
+	FIELD("use_sliding_window", use_window),
 };
 
 static int read_fields(struct vc_json *j, struct numbers *n, char type[32], struct vc_error *err)
@@ -51,7 +54,8 @@ static int read_fields(struct vc_json *j, struct numbers *n, char type[32], stru
 	if (token >= 0 && token != VC_J_OBJECT)
 		return vc_fail(err, VC_EFORMAT, "no configuration of a model: not a JSON object");
 	while ((token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
-		double v = token == VC_J_NUMBER ? j->real : token == VC_J_TRUE ? 1 : 0;
+		double v = token == VC_J_NUMBER ? j->real :
+			   token == VC_J_TRUE || token == VC_J_OBJECT;
 
 		if (token == VC_J_KEY) {
 			snprintf(key, sizeof(key), "%s", j->text);
@@ -123,14 +127,15 @@ static int fill(const struct kind *k, struct numbers *n, struct vc_model_config 
 			       "or the vocabulary is missing, or is not above zero");
 	*m = (struct vc_model_config){ gpt ? gpt_params(n) : llama_params(k, n),
 		n->num_hidden_layers, n->hidden_size, n->num_attention_heads,
-		n->num_key_value_heads, n->intermediate_size, n->vocab_size, k->arch };
+		n->num_key_value_heads, n->head_dim, n->intermediate_size, n->vocab_size, k->arch,
+		n->quantized > 0, n->window > 0 && n->use_window > 0 };
 	return VC_OK;
 }
 
 int vc_model_config_read(const char *path, struct vc_model_config *m, struct vc_error *err)
 {
 	struct vc_input *in = vc_input_open(path, err);
-	struct numbers n = { .tied = -1 };
+	struct numbers n = { .tied = -1, .use_window = 1 };
 	const struct kind *k;
 	char type[32] = "";
 	struct vc_json j;

@@ -37,9 +37,38 @@ gzip -c "$TMP/two.jsonl" | "$VRAMCAST" serve - --blocks 200 | cmp -s - "$TMP/a" 
 printf '{"arrival": 0, "prompt": [["q", 160]], "output": 33, "answer": "a"}\n{"arrival": 9, "prompt": [["q", 160], ["a", 33], ["r", 15]], "output": 5}\n' > "$TMP/talk.jsonl"
 run serve "$TMP/talk.jsonl" --blocks 200 --json
 [ "$(field prefix_hits)" = 192 ] && pass "the answer of the turn before is known: 12 blocks" || fail "conversation" "$(field prefix_hits)"
-run serve "$TMP/two.csv" --blocks 200 --max-model-len 950; expect "a prompt that is too long is refused, and said" 0 'vLLM refuses 1 request: that of line 2'
+run serve "$TMP/two.csv" --blocks 200 --max-model-len 950; expect "a prompt that is too long is refused, and said" 3 'vLLM refuses 1 request: that of line 2'
 run serve "$TMP/two.csv" -g t4 --weights 3GiB --token-bytes 128KiB --json; expect "blocks of a card" 0
 [ "$(field blocks)" = $(((15642329088 * 92 / 100 - 3 * 1024 * 1024 * 1024) / (16 * 131072))) ] && pass "92 % of the card less the weights" || fail "blocks of a card" "$(field blocks)"
+
+# The verdict, and what is missing: with so many blocks more all fit, with one less they do not.
+run serve "$TMP/tight.csv" --blocks 140; expect "that it fits is said" 0 'verdict +fits'
+run serve "$TMP/tight.csv" --blocks 126 --max-num-batched-tokens 4096; expect "and that it does not, with 3" 3 'missing +144 tokens in 9 blocks$'
+run serve "$TMP/tight.csv" --blocks 126 --max-num-batched-tokens 4096 --token-bytes 1KiB --json
+[ "$(field needs_blocks)" = 135 ] && [ "$(field missing_bytes)" = 147456 ] && pass "2 x 67 blocks and vLLM's own" || fail "missing" "$out"
+run serve "$TMP/tight.csv" --blocks 135 --max-num-batched-tokens 4096; expect "so many are enough" 0 'verdict +fits'
+run serve "$TMP/tight.csv" --blocks 134 --max-num-batched-tokens 4096; expect "one less is not" 3 'missing +16 tokens in 1 block$'
+run serve "$TMP/tight.csv" --blocks 134 --csv; expect "nor with --csv" 3 '^step,'
+run serve "$TMP/two.csv" --blocks 30; expect "a prompt longer than the cache" 3 'missing'
+printf 'arrival,prompt,output\n0,160,400\n' > "$TMP/long.csv"
+run serve "$TMP/long.csv" --blocks 21; expect "a cache that ends a request early does not fit it" 3 'missing +240 tokens in 15 blocks'
+run serve "$TMP/long.csv" --blocks 21 --max-model-len 320; expect "a length that was asked for does" 0 'verdict +fits'
+run serve "$TMP/two.csv" -g t4 --weights 15GiB --token-bytes 128KiB; expect "no room beside the weights is an answer" 3 'Nothing is left for the KV cache'
+run serve "$TMP/two.csv" -g t4 --weights 15GiB --token-bytes 128KiB --json
+[ "$(field missing_bytes)" = $(((67 * 16 * 131072) + 15 * 1024 * 1024 * 1024 - 15642329088 * 92 / 100)) ] && pass "missing are the cache and what the weights lack" || fail "missing of nothing" "$(field missing_bytes) $(field needs_blocks)"
+
+# Llama 3.1 8B: 8,030,261,248 parameters, 2 x 32 x 8 x 128 x 2 = 128 KiB a token.
+llama() { printf '{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "tie_word_embeddings": false%s}' "$1" > "$TMP/config.json"; }
+llama; run serve "$TMP/two.csv" -g a10 --model "$TMP/config.json" > /dev/null; expect "a model's own configuration is enough" 0 '14.96 GiB beside the cache are the weights of --model'
+a=$(printf '%s\n' "$out" | grep 'KV cache ')
+run serve "$TMP/two.csv" -g a10 --weights 16060522496 --token-bytes 128KiB
+[ "$a" = "$(printf '%s\n' "$out" | grep 'KV cache ')" ] && pass "and says what its numbers would" || fail "config" "$a" "$out"
+llama ', "quantization_config": {"bits": 4}'
+run serve "$TMP/two.csv" -g a10 --model "$TMP/config.json"; expect "quantized weights have another size" 1 '' 'the weights are quantized.*give --weights'
+llama ', "sliding_window": 4096'
+run serve "$TMP/two.csv" -g a10 --model "$TMP/config.json"; expect "windows are not played" 1 '' 'keep the last tokens only'
+llama ', "sliding_window": 4096, "use_sliding_window": false'
+run serve "$TMP/two.csv" -g a10 --model "$TMP/config.json"; expect "windows that are off are none" 0
 
 bad() { name=$1; pattern=$2; shift 2; run serve "$@"; expect "$name" "${code:-2}" '' "$pattern"; }
 bad "the size of the cache must be said" 'how large is the KV cache' "$TMP/two.csv"
@@ -48,7 +77,7 @@ bad "a card needs more" 'needs --weights' "$TMP/two.csv" -g t4 --token-bytes 1Ki
 bad "a sequence must fit" 'vLLM does not start' "$TMP/two.csv" --blocks 10 --max-model-len 4096
 bad "an unknown release" '0.10 .. 0.33' "$TMP/two.csv" --blocks 10 --vllm 0.9
 bad "no block to spare" 'there must be two' "$TMP/two.csv" --blocks 1
-bad "nothing is left" 'nothing is left for the KV cache' "$TMP/two.csv" -g t4 --weights 15GiB --token-bytes 1KiB
+code=1 bad "a file that is no configuration" 'no configuration of a model' "$TMP/two.jsonl" -g t4 --model examples/requests.jsonl
 code=1
 while IFS='|' read -r name text pattern; do
 	printf "$text" > "$TMP/bad"; bad "$name" "$pattern" "$TMP/bad" --blocks 100

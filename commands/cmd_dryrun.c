@@ -63,7 +63,7 @@ static const struct vc_option options[] = {
 	  "what the program runs with (batch=8), kept in the trace", NULL },
 	{ 0, "stacks", VC_O_TEXT, AT(stacks), "off|py|py:N|native",
 	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that "
-	  "fail", "off" },
+	  "fail", "py" },
 	{ 0, "max-size", VC_O_SIZE, AT(max_size), "SIZE",
 	  "stop recording when the trace grows beyond this; the program runs on", NULL },
 	{ 0, "keep", VC_O_TEXT, AT(keep.keep), "TIME|SIZE|Nsteps",

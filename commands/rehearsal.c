@@ -102,8 +102,7 @@ static int start(const struct vc_rehearsal *h, const char *file, const char *log
 		 struct vc_error *err)
 {
 	char steps[24];
-	const char *fixed[] = { "/proc/self/exe", "dryrun", "-q", "--stacks", "py", "-o", file,
-				"-g", h->gpu };
+	const char *fixed[] = { "/proc/self/exe", "dryrun", "-q", "-o", file, "-g", h->gpu };
 	const size_t n = sizeof(fixed) / sizeof(*fixed);
 	char **line = calloc(n + 5 + h->argc + 1, sizeof(*line));
 	size_t at = 0;

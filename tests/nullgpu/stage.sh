@@ -28,6 +28,11 @@ P
 run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/use.py"
 expect "a wheel finds the stand-ins, and a function from the future is made" 0 'answer 0 0x20' '1 functions that this PyTorch or a package beside it wants were made on the spot'
 expect "the verdict counts the context" 0 '' 'peak of device memory 0.5. GiB, of which 0.4. GiB context'
+for s in py off; do
+	how=; [ $s = py ] || how="--stacks $s"
+	run dryrun -g rtx4090 $how -o "$TMP/s.vct" -- "$py" -c "import os; print(os.environ['VC_OPTIONS'])"
+	expect "call sites are recorded${how:+, unless} $how" 0 "stacks=$s,"
+done
 run dryrun -g rtx4090 --addresses both --no-record -- "$py" "$TMP/use.py"
 expect "both orders of addresses are two runs" 0 'answer 0 0x200000000000' 'between 0.5. and 0.5. GiB with device addresses going (down and up|up and down)'
 cat > "$TMP/twice.py" <<P

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Writes the character as 1 to 4 bytes and returns their number. Beyond U+10FFFF only the low bits
  * count. */
@@ -42,8 +43,8 @@ static inline size_t vc_utf8_length(const uint8_t *p, size_t n)
 }
 
 /* A text for people, in place: what is no character, and what would steer a terminal, becomes '?'.
- * Names come from files that anybody may have made. Lines and tabs stay. */
-static inline char *vc_utf8_plain(char *s)
+ * Names come from files that anybody may have made. What is in `stays` stays. */
+static inline char *vc_utf8_plain_but(char *s, const char *stays)
 {
 	uint8_t *p = (uint8_t *)s, *end = p;
 
@@ -52,7 +53,7 @@ static inline char *vc_utf8_plain(char *s)
 	while (p < end) {
 		size_t n = vc_utf8_length(p, (size_t)(end - p));
 
-		if (!n || (n == 1 && ((*p < ' ' && *p != '\n' && *p != '\t') || *p == 0x7f)) ||
+		if (!n || (n == 1 && ((*p < ' ' && !strchr(stays, *p)) || *p == 0x7f)) ||
 		    (n == 2 && *p == 0xc2 && p[1] < 0xa0)) { /* C1: 0x9b is ESC [ in one */
 			*p++ = '?';
 			continue;
@@ -61,5 +62,9 @@ static inline char *vc_utf8_plain(char *s)
 	}
 	return s;
 }
+
+static inline char *vc_utf8_plain(char *s) { return vc_utf8_plain_but(s, "\n\t"); }
+/* A text that has one line and no columns. */
+static inline char *vc_utf8_line(char *s) { return vc_utf8_plain_but(s, ""); }
 
 #endif

@@ -106,8 +106,7 @@ struct keeper { uint64_t key; uint32_t step, life; };
 VC_COMPARE(by_key, struct keeper,
 	   VC_THEN(VC_ORDER(x->key, y->key), VC_ORDER(x->step, y->step)))
 
-/* The iteration that an event lies in, as the phases of the run say. */
-static uint32_t step_of(const struct vc_steps *t, uint64_t event)
+uint32_t vc_iteration_of(const struct vc_steps *t, uint64_t event)
 {
 	size_t at = vc_first_above(t->phase, t->phases, event, event);
 
@@ -127,8 +126,9 @@ static int find_kept(struct vc_classes *c, struct vc_error *err)
 		const struct vc_life *l = &v->at[i];
 
 		if (l->purpose == VC_FOR_WORKSPACE && c->of_life[i] == VC_SLOT_WORKSPACES)
-			k[n++] = (struct keeper){ l->site ? l->site : l->size << 32 | 1ull << 31,
-						  step_of(&c->r->steps, l->born), (uint32_t)i };
+			k[n++] = (struct keeper){
+				l->site ? l->site : l->size << 32 | 1ull << 31,
+				vc_iteration_of(&c->r->steps, l->born), (uint32_t)i };
 	}
 	if (n)
 		qsort(k, n, sizeof(*k), by_key);

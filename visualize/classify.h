@@ -25,6 +25,8 @@ void vc_classes_fini(struct vc_classes *c);
 const char *vc_classes_name(const struct vc_classes *c, enum vc_slot slot);
 /* The slot of block `id`; VC_SLOT_OTHER when its life is not known. */
 enum vc_slot vc_classes_of_id(const struct vc_classes *c, uint64_t id);
+/* The iteration that an event lies in, as the phases of the run say. */
+uint32_t vc_iteration_of(const struct vc_steps *t, uint64_t event);
 const struct vc_life *vc_classes_life(const struct vc_classes *c, uint64_t id); /* or NULL */
 
 /* Who holds bytes: blocks of one call site (or label) and slot together. */

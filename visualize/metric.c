@@ -47,19 +47,6 @@ uint32_t vc_utf8_next(const char **p, const char *end)
 	return n && code >= least[n] && allowed(code) ? code : BAD;
 }
 
-size_t vc_utf8_put(char out[4], uint32_t c)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-	for (size_t i = n - 1; i > 0; i--, c >>= 6)
-		out[i] = (char)(0x80 | (c & 0x3F));
-	out[0] = (char)((0xF00u >> n & 0xF0u) | c);
-	return n;
-}
-
 static int width_of(const struct vc_font *f, uint32_t c) /* thousandths of an em */
 {
 	if (c >= 0x300 && c < 0x370)

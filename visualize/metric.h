@@ -11,7 +11,6 @@
 /* The code point at *p (which moves behind it); U+FFFD for what is not UTF-8 or not allowed in
  * XML. */
 uint32_t vc_utf8_next(const char **p, const char *end);
-size_t vc_utf8_put(char out[4], uint32_t code);
 
 struct vc_font { int size; bool bold, mono; }; /* size in tenths of a pixel */
 

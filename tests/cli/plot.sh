@@ -92,4 +92,20 @@ check "a picture says what the whole run lacks" sh -c 'grep -qE "[0-9.]+ GiB to 
 run plot -t advice traces/lm-train-ctx128.vct -g a100-40g-sxm -o "$TMP/helps.svg"
 check "changes that may help are counted by themselves" sh -c '! grep -qE "[0-9]+ changes? would help;" "$1"' sh "$TMP/helps.svg"
 
+# Four steps, each of which keeps 150 MiB: what the first steps of a run do has no part in what it grows by.
+run plot tests/recordings/leak-blocks.vct -t lives -o "$TMP/leak.svg"
+check "a leak is what each step keeps" grep -q '>0\.15 GiB stay from every step: it grows<' "$TMP/leak.svg"
+
+# Names come from files that anybody may have made: a terminal is not steered by them.
+python3 -c '
+import pickle, sys
+frame = {"name": "\x1b]0;owned\x07\x1b[2J\nforged 99 %\x9b31m", "filename": "\x1b[31mtrain.py", "line": 7}
+events = [{"action": a, "addr": 1 << 30, "size": 4 << 20, "stream": 0, "frames": [frame]} for a in ("segment_alloc", "alloc")]
+pickle.dump({"segments": [], "device_traces": [events]}, open(sys.argv[1], "wb"), 2)' "$TMP/$(printf '\033')[2Jowned.pickle"
+steered() { LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]')" "$TMP/out" || printf '%s\n' "$out" | grep -q '^forged'; }
+for t in flame timeline; do
+	run plot "$TMP/$(printf '\033')[2Jowned.pickle" -t $t
+	[ "$rc" = 0 ] && ! steered && pass "-t $t does not steer the terminal" || fail "-t $t steers the terminal" "$(cat -v "$TMP/out")" "$err"
+done
+
 finish

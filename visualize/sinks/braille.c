@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/io.h"
+#include "common/utf8.h"
 #include "visualize/scene.h"
 
 struct config { uint64_t width, height; bool color, ascii; };
@@ -214,6 +215,8 @@ static void put_head(struct screen *s)
 
 	vc_answer_text(s->r, s->k.by_time, title, sizeof(title));
 	vc_place_text(s->r, run, sizeof(run));
+	vc_utf8_line(title);
+	vc_utf8_line(run);
 	if (s->cfg->ascii) {
 		to_ascii(title);
 		to_ascii(run);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flame_text.c - who holds the memory, as a tree of text; the children of a line sum to it. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/io.h"
+#include "common/utf8.h"
 #include "visualize/flame.h"
 #include "visualize/format.h"
 #include "visualize/sink.h"
@@ -23,13 +25,15 @@ struct text {
 	uint64_t width, least;
 };
 
-static void put_line(struct text *t, uint64_t bytes, uint32_t depth, const char *name,
+static void put_line(struct text *t, uint64_t bytes, uint32_t depth, const char *raw,
 		     uint64_t blocks)
 {
-	char a[VC_FORMAT], p[VC_FORMAT];
+	char a[VC_FORMAT], p[VC_FORMAT], name[sizeof(t->f.node->name)];
 	size_t indent = 2 * depth, room = t->width > 24 + indent + 12 ? t->width - 24 - indent : 12;
 	size_t n = 0, shown = 0;
 
+	snprintf(name, sizeof(name), "%s", raw);
+	vc_utf8_line(name);
 	while (name[n] && shown + 1 < room) /* whole characters */
 		shown += (name[++n] & 0xC0) != 0x80;
 	vc_output_printf(t->out, "%10s %8s  %*s%.*s%s", vc_format_in(bytes, t->f.node[0].bytes, a),
@@ -70,7 +74,7 @@ static int put_run(struct text *t, const struct vc_result *r, struct vc_error *e
 		rc = vc_flame_init(&t->f, &c, err);
 	if (!rc && t->f.n) {
 		vc_flame_text(&t->f, title, sizeof(title));
-		vc_output_printf(t->out, "%s\n\n", title);
+		vc_output_printf(t->out, "%s\n\n", vc_utf8_line(title));
 		put_node(t, 0);
 	} else if (!rc) {
 		vc_output_text(t->out, "there is nothing to draw: no block was ever allocated\n");

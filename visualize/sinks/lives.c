@@ -108,6 +108,24 @@ static uint64_t fill(struct drawing *d, const struct row *w)
 	return most;
 }
 
+/* What a row keeps in a step, of those from the first that keeps something to the last: others, as
+ * the ones before a warm-up ends, have no part in it. */
+static uint64_t kept_a_step(const struct drawing *d, size_t from, size_t to)
+{
+	uint32_t first = UINT32_MAX, last = 0;
+	uint64_t sum = 0;
+
+	for (size_t i = from; i < to; i++) {
+		const struct vc_life *l = &d->r->lives.at[d->part[i].life];
+		uint32_t step = vc_iteration_of(&d->r->steps, l->born);
+
+		first = step < first ? step : first;
+		last = step > last ? step : last;
+		sum += l->size;
+	}
+	return sum / (last - first + 1);
+}
+
 /* The rows with the highest peaks, highest first. */
 static void choose(struct drawing *d)
 {
@@ -120,8 +138,8 @@ static void choose(struct drawing *d)
 		w.to = to;
 		w.slot = (enum vc_slot)d->classes.of_life[d->part[from].life];
 		w.peak = fill(d, &w);
-		for (size_t i = from; i < to && w.slot == VC_SLOT_KEPT; i++)
-			w.kept += d->r->lives.at[d->part[i].life].size;
+		if (w.slot == VC_SLOT_KEPT)
+			w.kept = kept_a_step(d, from, to);
 		d->kept += w.kept;
 		d->groups++;
 		while (k && d->row[k - 1].peak < w.peak)
@@ -182,7 +200,7 @@ static void draw_row(struct drawing *d, const struct row *w, int y)
 	vc_format_in(w->peak, d->most, a);
 	if (w->kept && d->steps > 1)
 		snprintf(text, sizeof(text), "+%s a step",
-			 vc_format_bytes(w->kept / d->steps, a));
+			 vc_format_bytes(w->kept, a));
 	else
 		snprintf(text, sizeof(text), "%s", a);
 	vc_svg_say(s, text, d->page.w - VC_MARGIN, y + 160, VC_T_STRONG, VC_END,
@@ -196,7 +214,7 @@ static void title_text(const struct drawing *d, char *buf, size_t cap)
 
 	if (d->kept && d->steps > 1) {
 		snprintf(buf, cap, "%s stay from every step: it grows",
-			 vc_format_bytes(d->kept / d->steps, a));
+			 vc_format_bytes(d->kept, a));
 		return;
 	}
 	row_name(d, &d->row[0], name, sizeof(name));

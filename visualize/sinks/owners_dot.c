@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/io.h"
+#include "common/utf8.h"
 #include "visualize/format.h"
 #include "visualize/metric.h"
 #include "visualize/ownergraph.h"
@@ -21,7 +22,7 @@ static void put_quoted(struct vc_output *out, const char *text)
 		if (c == '&')
 			vc_output_text(out, "&amp;");
 		else
-			vc_output_write(out, utf8, vc_utf8_put(utf8, c == '\n' ? ' ' : c));
+			vc_output_write(out, utf8, vc_utf8_put(c == '\n' ? ' ' : c, utf8));
 	}
 }
 

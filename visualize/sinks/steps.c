@@ -32,7 +32,7 @@ static struct window choose(const struct vc_result *r, bool by_time)
 	const struct vc_steps *t = &r->steps;
 	const struct vc_bucket *top = &v->at[0], *z = &v->at[v->n - 1];
 	uint64_t from = by_time ? v->at[0].first_ns : 0,
-		 end = by_time ? z->last_ns : z->last_event + 1, at;
+		 end = by_time ? z->last_ns : z->last_event + 1, at, before = from;
 	size_t seen = 0;
 	bool marked = false;
 
@@ -49,8 +49,14 @@ static struct window choose(const struct vc_result *r, bool by_time)
 			end = m;
 			break;
 		}
+		before = from;
 		from = m;
 		seen++;
+	}
+	if (end <= from && seen > 1) { /* the peak at the very end belongs to the step that ends */
+		end = from;
+		from = before;
+		seen--;
 	}
 	return (struct window){ from, end > from ? end - from : 1, seen ? seen - 1 : 0, seen > 0,
 				marked };

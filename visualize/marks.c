@@ -8,7 +8,7 @@
 #include "common/vec.h"
 #include "visualize/scene.h"
 
-enum { MOST_PHASES = 400 }; /* boxes of the phase strip */
+enum { MOST_PHASES = 400 }; /* boxes of the phase strip: narrower ones become one */
 
 /* The most reserved bytes between two x, so that a card can stand where the plot is empty;
  * *least, when wanted, gets the fewest. */
@@ -399,17 +399,13 @@ static const char *short_name(enum vc_slot slot)
 
 struct phase { uint64_t event, ns, end_event, end_ns; const char *name; };
 
-static bool phase_box(struct vc_plot *p, const struct phase *f, int y)
+/* What is drawn of the strip, and the narrow ones since the last box. */
+struct strip { int y; size_t boxes; int from, to; size_t narrow; const char *name; };
+
+static bool phase_box(struct vc_plot *p, int a, int b, const char *name, int y)
 {
 	struct vc_svg *s = &p->page->svg;
-	int edge = p->box.x + p->box.w;
-	int a = vc_plot_event_x(p, f->event, f->ns);
-	int b = f->end_event == UINT64_MAX ? edge : vc_plot_event_x(p, f->end_event, f->end_ns);
-	const char *name = f->name;
 	enum vc_slot slot = phase_slot(name);
-
-	a = a < p->box.x ? p->box.x : a;
-	b = b > edge ? edge : b;
 	struct vc_label l = { (a + b) / 2, y + 125,    VC_T_SMALL, VC_MIDDLE,
 			     slot == VC_SLOT_OTHER ? "obase" : vc_theme_on(slot),
 			     b - a - 40, false, false };
@@ -428,20 +424,51 @@ static bool phase_box(struct vc_plot *p, const struct phase *f, int y)
 	return true;
 }
 
-static void count_box(struct vc_plot *p, const struct phase *f, int y, size_t *drawn)
+static void count_box(struct vc_plot *p, int a, int b, const char *name, struct strip *t)
 {
-	if (phase_box(p, f, y) && ++*drawn % 100 == 0)
+	if (phase_box(p, a, b, name, t->y) && ++t->boxes % 100 == 0)
 		vc_svg_put(&p->page->svg, "</g>\n<g>");
 }
 
+/* Many that are too narrow to be told apart are one box that says how many. */
+static void end_narrow(struct vc_plot *p, struct strip *t)
+{
+	char text[64], n[VC_FORMAT];
+
+	if (t->narrow) {
+		snprintf(text, sizeof(text), "%s phases", vc_format_count(t->narrow, n));
+		count_box(p, t->from, t->to, t->narrow == 1 ? t->name : text, t);
+	}
+	t->narrow = 0;
+}
+
+static void add_phase(struct vc_plot *p, const struct phase *f, struct strip *t)
+{
+	int edge = p->box.x + p->box.w;
+	int a = vc_plot_event_x(p, f->event, f->ns);
+	int b = f->end_event == UINT64_MAX ? edge : vc_plot_event_x(p, f->end_event, f->end_ns);
+
+	a = a < p->box.x ? p->box.x : a;
+	b = b > edge ? edge : b;
+	if (b - a >= p->box.w / MOST_PHASES) {
+		end_narrow(p, t);
+		count_box(p, a, b, f->name, t);
+		return;
+	}
+	t->from = t->narrow ? t->from : a;
+	t->to = b;
+	t->name = f->name;
+	t->narrow++;
+}
+
 /* The outermost BEGIN..END ranges. */
-static size_t marked_phases(struct vc_plot *p, int y)
+static void marked_phases(struct vc_plot *p, struct strip *strip)
 {
 	const struct vc_steps *t = &p->c->r->steps;
 	const struct vc_mark_at *open = NULL;
-	size_t depth = 0, drawn = 0;
+	size_t depth = 0;
 
-	for (size_t i = 0; i < t->marks && drawn < MOST_PHASES; i++) {
+	for (size_t i = 0; i < t->marks; i++) {
 		const struct vc_mark_at *m = &t->mark[i];
 
 		if (m->kind == VC_MARK_BEGIN && !depth++) {
@@ -449,26 +476,23 @@ static size_t marked_phases(struct vc_plot *p, int y)
 		} else if (m->kind == VC_MARK_END && depth && !--depth) {
 			struct phase f = { open->event, open->time_ns, m->event, m->time_ns,
 					   vc_label_text(p->c->r->meta, open->label) };
-			count_box(p, &f, y, &drawn);
+			add_phase(p, &f, strip);
 		}
 	}
-	return drawn;
 }
 
 /* Those found in the pattern of allocations; what is neither training nor before it has no name. */
-static size_t found_phases(struct vc_plot *p, int y)
+static void found_phases(struct vc_plot *p, struct strip *strip)
 {
 	const struct vc_steps *t = &p->c->r->steps;
-	size_t drawn = 0;
 
-	for (size_t i = 0; i < t->phases && drawn < MOST_PHASES; i++) {
+	for (size_t i = 0; i < t->phases; i++) {
 		const struct vc_phase_at *f = &t->phase[i];
 
-		count_box(p,
+		add_phase(p,
 			  &(struct phase){ f->event, f->time_ns, f->end_event, f->end_ns, f->name },
-			  y, &drawn);
+			  strip);
 	}
-	return drawn;
 }
 
 /* Does the program itself say when it goes forward and backward? */
@@ -490,13 +514,16 @@ static bool names_phases(const struct vc_result *r)
 int vc_plot_phases(struct vc_plot *p, int y)
 {
 	struct vc_label l = { p->box.x - 90, y + 125, VC_T_BODY, VC_END, "mut", 0, false, false };
-	size_t drawn;
+	struct strip strip = { .y = y };
 
 	vc_svg_put(&p->page->svg, "<g>");
-	drawn = p->c->r->steps.phases && !names_phases(p->c->r) ? found_phases(p, y) :
-								  marked_phases(p, y);
+	if (p->c->r->steps.phases && !names_phases(p->c->r))
+		found_phases(p, &strip);
+	else
+		marked_phases(p, &strip);
+	end_narrow(p, &strip);
 	vc_svg_put(&p->page->svg, "</g>\n");
-	if (!drawn)
+	if (!strip.boxes)
 		return y;
 	vc_svg_label(&p->page->svg, &l, "phase");
 	return y + 230;

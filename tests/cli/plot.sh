@@ -108,4 +108,10 @@ for t in flame timeline; do
 	[ "$rc" = 0 ] && ! steered && pass "-t $t does not steer the terminal" || fail "-t $t steers the terminal" "$(cat -v "$TMP/out")" "$err"
 done
 
+# 220 steps have more phases than there is room for: the strip goes to the end all the same.
+run plot tests/recordings/many-steps.vct -o "$TMP/many.svg"
+end=$(sed -n 's/.* x="\([0-9.]*\)" y="[0-9.]*" width="\([0-9.]*\)" height="17"><title>.*/\1 \2/p' "$TMP/many.svg" | awk '{ e = $1 + $2 } END { print e }')
+check "the strip of phases does not end early (at $end)" awk "BEGIN { exit !($end > 850) }"
+check "phases that are too narrow are counted" grep -qE 'height="17"><title>[0-9,]+ phases<' "$TMP/many.svg"
+
 finish

@@ -319,7 +319,7 @@ static int play_aside(const struct vc_dryrun_run *r, uint64_t rank, char **argv,
 			"ended with status %d%s\n", (unsigned long long)rank,
 			(unsigned long long)d->rank, rc, con->verbose ? ":" : "");
 	if (rc > 0 && con->verbose)
-		vc_trial_show(log);
+		vc_trial_show(log, NULL);
 	return rc < 0 ? rc : 0;
 }
 

@@ -562,6 +562,19 @@ static int open_file(struct sweep *w, struct vc_error *err)
 					 strerror(errno));
 }
 
+static int run_all(struct sweep *w, struct vc_console *con)
+{
+	struct vc_work work = { .n = w->n, .arg = w, .job = job, .done = done,
+				.threads = w->cfg->threads };
+	int r;
+
+	w->progress = vc_progress_open(con);
+	vc_progress_say(w->progress, "0 of %zu runs", w->n);
+	r = vc_workers_run(&work, &con->err);
+	vc_progress_close(w->progress);
+	return r;
+}
+
 static int sweep_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	struct sweep w = { .cfg = config };
@@ -598,14 +611,8 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 	if (r == VC_OK && w.table && printf(ROW "\n", "run", "verdict", "used at peak",
 					    "of the card") < 0)
 		r = vc_fail(err, VC_EIO, "cannot write standard output: %s", strerror(errno));
-	if (r == VC_OK) {
-		struct vc_work work = { .n = w.n, .arg = &w, .job = job, .done = done,
-					.threads = w.cfg->threads };
-		w.progress = vc_progress_open(con);
-		vc_progress_say(w.progress, "0 of %zu runs", w.n);
-		r = vc_workers_run(&work, err);
-		vc_progress_close(w.progress);
-	}
+	if (r == VC_OK)
+		r = run_all(&w, con);
 	if (w.file && fclose(w.file) && r == VC_OK)
 		r = vc_fail(err, VC_EIO, "cannot write %s: %s", w.cfg->output, strerror(errno));
 	for (size_t i = 0; i < w.n && w.line; i++) {

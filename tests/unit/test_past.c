@@ -288,6 +288,20 @@ static void what_comes_back_half_way_has_no_round(void **unused)
 	vc_trace_fini(&t);
 }
 
+/* 40 of 100 MiB are still there behind the last event, so the round has ended before. */
+static void a_round_ends_where_it_is_nearest(void **unused)
+{
+	struct vc_trace t = empty();
+
+	(void)unused;
+	add_whole(&t, 1, 100);
+	take(&t, 2, 100);
+	give(&t, 2);
+	take(&t, 3, 40);
+	assert_past(&t, VC_PAST_ROUND, "+1:100 +a:100 -a ");
+	vc_trace_fini(&t);
+}
+
 static void a_cache_that_is_emptied_is_in_the_round(void **unused)
 {
 	struct vc_trace t = empty();
@@ -489,6 +503,7 @@ int main(void)
 		cmocka_unit_test(a_round_is_closed_where_it_is_not_quite_one),
 		cmocka_unit_test(what_only_grows_has_no_round),
 		cmocka_unit_test(what_comes_back_half_way_has_no_round),
+		cmocka_unit_test(a_round_ends_where_it_is_nearest),
 		cmocka_unit_test(a_cache_that_is_emptied_is_in_the_round),
 		cmocka_unit_test(completions_are_in_the_round),
 		cmocka_unit_test(what_lies_in_segments_of_others_comes_late),

@@ -162,6 +162,39 @@ static void runs_behind_pasts_are_told_apart(void **unused)
 	vc_trace_fini(&t);
 }
 
+/* Sizes (MiB) that are taken, of which every other one is given back, and the last one again. */
+static uint64_t by_address(const uint64_t *mib, size_t n, const char *version)
+{
+	struct vc_trace t = empty();
+	struct vc_run r = a_run(NULL);
+	struct vc_stats s;
+
+	for (uint64_t id = 1; id <= n; id++)
+		take(&t, id, mib[id - 1]);
+	for (uint64_t id = 1; id <= n; id += 2)
+		give(&t, id);
+	take(&t, n + 1, mib[0]);
+	r.version = version;
+	r.start = VC_START_COLD;
+	assert_int_equal(replay(r, &t, &s), VC_OK);
+	vc_trace_fini(&t);
+	return s.by_address;
+}
+
+/* Which of two equal holes is taken hangs on the driver where they lie in two segments, of which
+ * something else is in use. */
+static void choices_that_hang_on_the_driver_are_counted(void **unused)
+{
+	static const uint64_t apart[] = { 9, 9, 9, 9 }, within[] = { 4, 4, 4, 4 },
+			      whole[] = { 30, 50, 30, 50 }, other[] = { 9, 9, 8, 9 };
+
+	(void)unused;
+	assert_true(by_address(apart, 4, "2.5") > 0);
+	assert_int_equal(by_address(within, 4, "2.5"), 0);
+	assert_int_equal(by_address(whole, 4, "2.5"), 0);
+	assert_int_equal(by_address(other, 4, "2.5"), 0);
+}
+
 /* ---- locks ---- */
 
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
@@ -327,6 +360,7 @@ int main(void)
 		cmocka_unit_test(a_past_is_replayed_before_the_recording),
 		cmocka_unit_test(a_trimmed_heap_keeps_what_is_in_use),
 		cmocka_unit_test(runs_behind_pasts_are_told_apart),
+		cmocka_unit_test(choices_that_hang_on_the_driver_are_counted),
 		cmocka_unit_test(no_two_threads_wait_for_each_other),
 		cmocka_unit_test(calls_come_as_they_were_made),
 		cmocka_unit_test(sizes_come_once_each),

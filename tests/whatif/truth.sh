@@ -12,6 +12,7 @@ judge() { # LOW HIGH VERDICTS: of the real allocator; says what is wrong of the 
 	first=$(rank "$verdict") last=$first
 	[ "$verdict" != undecided ] || { first=$(rank "$(value verdict_low)") last=$(rank "$(value verdict_high)"); }
 	[ "$verdict" = oom ] || [ "$2" = 0 ] || { [ "$low" -le "$1" ] && [ "$2" -le "$high" ]; } || echo "the truth is $1 to $2, said was $low to $high ($level)"
+	[ "$level" != exact ] || [ "$low" = "$high" ] || echo "exact, and yet $low to $high"
 	for v in $3; do
 		k=$(rank "$v"); [ "$first" -le "$k" ] && [ "$k" -le "$last" ] || echo "the truth is $v, said was $verdict ($level)"
 	done

@@ -4,7 +4,7 @@
 L=tests/ladders/recordings
 a=$L/gpt-amp_batch0001_torch2.9.1.vct@batch=1
 b=$L/gpt-amp_batch0002_torch2.9.1.vct@batch=2
-TERM=xterm; export TERM
+TERM=xterm VRAMCAST_PROGRESS=now; export TERM VRAMCAST_PROGRESS # else only what takes longer than a second is shown
 
 # seen COLUMNS ARGS... : standard error is a terminal; what it received in $TMP/seen, what it shows in the end in $left
 seen() {

@@ -183,11 +183,11 @@ int vc_run_would_repeat(struct vc_run *run, const struct vc_trace *t, const stru
 	struct vc_engine e = { .run = run };
 	int r = setup(&e, err);
 
-	*same = false;
+	*same = *rules = false;
 	if (r == VC_OK) {
 		uint64_t room = vc_device_available(e.device);
 
-		if (!*rules && seen->witness && e.model.type->repeats)
+		if (seen->witness && e.model.type->repeats)
 			*rules = vc_known_repeats(t, &e.model, seen->witness);
 		*same = *rules && seen->below && room >= seen->least && room < seen->below;
 	}

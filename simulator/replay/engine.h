@@ -49,8 +49,8 @@ int vc_run(struct vc_run *run, struct vc_result *out, struct vc_error *err);
 
 /* Of a run that followed its recording (`seen` of its result): would this one be the same, for
  * neither its settings nor its version nor the bytes of its device could have changed anything?
- * *rules: its settings and version could not; on the way in whether they are the recorded ones,
- * letter by letter. t: what both replay. Errors: those of vc_run before it begins. */
+ * *rules: its settings and version could not. t: what both replay. Errors: those of vc_run before
+ * it begins. */
 int vc_run_would_repeat(struct vc_run *run, const struct vc_trace *t, const struct vc_seen *seen,
 			bool *same, bool *rules, struct vc_error *err);
 

@@ -93,8 +93,10 @@ bool vc_ground_hides_before(const struct vc_recording *rec, const struct vc_plan
 static int is_recorded(const struct vc_recording *rec, const struct vc_plan *plan,
 		       struct vc_run *run, bool *rules, bool *same, struct vc_error *err)
 {
-	*rules = same_text(plan->conf, rec->meta->conf) && same_text(plan->torch, rec->made_by);
 	VC_TRY(vc_run_would_repeat(run, &rec->trace, &rec->seen, same, rules, err));
+	/* The same settings, letter by letter, are the same rules on any device, but not the same
+	 * run: how far a segment can grow hangs on the size of the device. */
+	*rules |= same_text(plan->conf, rec->meta->conf) && same_text(plan->torch, rec->made_by);
 	*same = (*same || (*rules && vc_plan_on_recorded_device(rec, plan))) &&
 		!vc_ground_hides_limit(rec, plan) && plan->fraction < 0 && !plan->va &&
 		!plan->more && is_default(rec, plan);

@@ -4,26 +4,27 @@
 set -e
 v=${VRAMCAST:-build/vramcast}
 t=${TRACE:-traces/lm-train-ctx128.vct}
-fits=${FITS:-h100-80}
+fits=${FITS:-h100-80g-sxm}
 dies=${DIES:-a100-40g-sxm}
-mkdir -p out
+out=${OUT:-out}
+mkdir -p "$out"
 say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
 [ -t 1 ] || say() { printf '\n$ %s\n' "$*"; }
 
 say vramcast info "$t"
 "$v" info "$t"
 
-say vramcast sim "$t" -g "$fits" -o out/fits.svg
-"$v" sim "$t" -g "$fits" -o out/fits.svg
+say vramcast sim "$t" -g "$fits" -o "$out/fits.svg"
+"$v" sim "$t" -g "$fits" -o "$out/fits.svg"
 
-say vramcast sim "$t" -g "$dies" -o out/oom.svg
-"$v" sim "$t" -g "$dies" -o out/oom.svg && rc=0 || rc=$?
+say vramcast sim "$t" -g "$dies" -o "$out/oom.svg"
+"$v" sim "$t" -g "$dies" -o "$out/oom.svg" && rc=0 || rc=$?
 echo "(exit code $rc: 3 means it would run out of memory)"
 [ "$rc" = 3 ] || { echo "demo: expected the second card to be too small" >&2; exit 1; }
 
 cat <<TXT
 
-The pictures: $(pwd)/out/fits.svg and $(pwd)/out/oom.svg (open them in a browser).
+The pictures: $(realpath "$out/fits.svg") and $(realpath "$out/oom.svg") (open them in a browser).
 
 Try next:
   $v sim $t -g $dies --conf expandable_segments:True

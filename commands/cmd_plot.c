@@ -21,7 +21,7 @@ struct config {
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option plot_options[] = {
 	{ 't', "type", VC_O_TEXT, AT(type), "NAME",
-	  "the picture: timeline, blocks, segments, compare, ... ('vramcast list sinks')", NULL },
+	  "the picture: timeline, flame, segments, compare, ... ('vramcast list sinks')", NULL },
 	{ 'o', "output", VC_O_FILES, AT(output), "FILE",
 	  "write FILE: .svg, .html, .dot, .txt; .png and .pdf through rsvg-convert", NULL },
 	{ 0, "theme", VC_O_TEXT, AT(theme), "NAME", "auto, light, dark or print", NULL },
@@ -131,13 +131,13 @@ static int show(const struct plot *p, const struct vc_console *con, struct vc_er
 /* What a terminal shows of a picture, or NULL: the timeline, or the row NAME_text. */
 static const struct vc_sink_type *as_text(const char *type)
 {
+	const struct vc_sink_type *t = vc_sink_by_name(type ? type : "timeline");
 	char name[80];
 
-	if (!type || !strcmp(type, "timeline"))
+	if (!strcmp(t->name, "timeline"))
 		return vc_sink_by_name("braille");
-	snprintf(name, sizeof(name), "%s_text", type);
-	return strcmp(vc_sink_by_name(type)->extension, "txt") ? vc_sink_by_name(name) :
-								 vc_sink_by_name(type);
+	snprintf(name, sizeof(name), "%s_text", t->name);
+	return strcmp(t->extension, "txt") ? vc_sink_by_name(name) : t;
 }
 
 static int choose_all(struct plot *p, size_t traces, bool lines, struct vc_error *err)
@@ -236,6 +236,9 @@ static int plot_run(const void *config, size_t argc, char **argv, struct vc_cons
 	if (r == VC_OK)
 		r = vc_check_width(p.cfg->width, &con->err);
 	vc_remark_cards(&p.run.gpu, con);
+	if (r == VC_OK && p.cfg->type && vc_sink_instead(p.cfg->type) && !con->quiet)
+		fprintf(stderr, "vramcast: -t %s is no more: this is -t %s, and 'vramcast report' "
+				"says what lived when\n", p.cfg->type, vc_sink_instead(p.cfg->type));
 	if (r == VC_OK)
 		r = run_all(&p, argc, argv, &con->err);
 	for (size_t i = 0; r == VC_OK && i < p.cfg->output.n; i++)
@@ -253,7 +256,7 @@ static int plot_run(const void *config, size_t argc, char **argv, struct vc_cons
 
 const struct vc_command vc_command_plot = {
 	.name = "plot", .operands = "TRACE|RESULT...",
-	.summary = "draw a trace: timeline, blocks, segments, comparison, ...",
+	.summary = "draw a trace: timeline, flame, segments, comparison, ...",
 	.details =
 		"Without -o a timeline of text fills the terminal. Exit codes: 0 drawn, 1 "
 		"failed, 2 wrong usage.\n\n"

@@ -38,8 +38,6 @@ cat > "$tree/usr/share/lintian/overrides/vramcast" <<C
 vramcast: shared-library-lacks-prerequisites *
 vramcast: library-not-linked-against-libc *
 vramcast: hardening-no-fortify-functions *
-# Graphviz keeps the plugin that lays graphs out in a folder of its own.
-vramcast: custom-library-search-path RUNPATH /usr/lib/*/graphviz *
 # It is new in Debian, and no bug is closed by it.
 vramcast: initial-upload-closes-no-bugs *
 C
@@ -58,7 +56,7 @@ Architecture: $arch
 Maintainer: $owner
 Installed-Size: $(du -sk "$tree/usr" | cut -f1)
 Depends: $found
-Suggests: graphviz, python3
+Suggests: python3
 Section: devel
 Priority: optional
 Homepage: https://github.com/vramcast/vramcast

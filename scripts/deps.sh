@@ -15,7 +15,6 @@ want binutils command -v objdump
 want pkg-config command -v pkg-config
 want libzstd-dev header zstd.h
 want zlib1g-dev header zlib.h
-want libgraphviz-dev header graphviz/cgraph.h
 want libcmocka-dev header cmocka.h
 want universal-ctags command -v ctags
 want zstd command -v zstd

@@ -7,13 +7,11 @@ to=${1:-docs/img}
 mkdir -p "$to"
 "$v" plot $t -g a100-40g-sxm -o "$to/oom.svg"
 "$v" plot $t -g a100-40g-sxm --width 600 -o "$to/oom-narrow.svg"
-"$v" plot $t -g a100-40g-sxm -t blocks -o "$to/blocks.svg"
 "$v" plot $t -g a100-40g-sxm -t segments -o "$to/segments.svg"
 "$v" plot $t -t unused -o "$to/unused.svg"
 "$v" plot $t -g a100-40g-sxm -t ledger -o "$to/ledger.svg"
 "$v" plot traces/lm-medium-ctx1024.vct -g rtx4090 -t flame -o "$to/flame.svg"
 "$v" plot tests/recordings/leak-graph.vct -t lives -o "$to/lives.svg"
-"$v" plot traces/lm-medium-ctx1024.vct -g rtx4090 -t owners -o "$to/owners.svg"
 "$v" plot $t --capacity 60GiB --conf '' --conf expandable_segments:True --conf max_split_size_mb:128 -o "$to/compare.svg"
 "$v" plot traces/lm-medium-ctx1024.vct -g rtx4090 -t advice -o "$to/advice.svg"
 "$v" diff tests/python/recordings/base.vct tests/python/recordings/head.vct -o "$to/diff.svg" > /dev/null

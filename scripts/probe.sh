@@ -20,18 +20,6 @@ say compiler yes "$(${CC:-cc} --version | head -n 1)"
 need zstd libzstd zstd.h -lzstd
 need zlib zlib zlib.h -lz
 
-# The layout engine is linked in, not looked up at run time: then no plugin file, no font and no
-# environment of the machine changes a picture.
-cg=$(pc --cflags libgvc libcgraph); cgl=$(pc --libs libgvc libcgraph || echo '-lgvc -lcgraph'); found=''
-gvp='#include <gvc.h>\nextern gvplugin_library_t gvplugin_dot_layout_LTX_library;\nint main(void){lt_symlist_t s[]={{"gvplugin_dot_layout_LTX_library",&gvplugin_dot_layout_LTX_library},{0,0}};return !gvContextPlugins(s,0);}\n'
-for d in "$(pc --variable=libdir libgvc)/graphviz" /usr/lib/*/graphviz /usr/lib64/graphviz /usr/lib/graphviz /usr/local/lib/graphviz; do
-	if printf "$gvp" | try $cg -L"$d" -lgvplugin_dot_layout $cgl -Wl,-rpath,"$d"; then
-		echo "HAVE_GRAPHVIZ := 1"; echo "CONFIG_CFLAGS += -DHAVE_GRAPHVIZ $cg"
-		echo "CONFIG_LIBS += -L$d -lgvplugin_dot_layout $cgl -Wl,-rpath,$d"; found=$d; break
-	fi
-done
-if [ -n "$found" ]; then say graphviz yes "$found"; else say graphviz no "owners is written as .dot only"; fi
-
 cm='#include <stdarg.h>\n#include <stddef.h>\n#include <setjmp.h>\n#include <stdint.h>\n#include <cmocka.h>\nint main(void){return 0;}\n'
 cml=$(pc --libs cmocka || echo -lcmocka)
 if printf "$cm" | try $(pc --cflags cmocka) $cml; then

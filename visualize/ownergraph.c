@@ -234,50 +234,7 @@ static int sort(struct vc_own_graph *g)
 	return ok ? 0 : -1;
 }
 
-/* Keep the largest nodes, half a percent at least, and at most VC_OWN_DEGREE ways out of a node. */
-static int prune(struct vc_own_graph *g, size_t keep)
-{
-	uint32_t *now = malloc((g->nodes + 1) * sizeof(*now)),
-		 *out = calloc(g->nodes + 1, sizeof(*out));
-	size_t kept = 0, edges = 0;
-
-	if (!now || !out) {
-		VC_FREE(now, out);
-		return -1;
-	}
-	g->node[0].kept = true;
-	for (size_t i = 0; i < g->edges;
-	     i++) { /* parents come before their children: levels grow */
-		struct vc_own_edge *e = &g->edge[i];
-		bool good = g->node[e->from].kept && e->bytes >= g->bytes / 200 &&
-			out[e->from] < VC_OWN_DEGREE && (g->node[e->to].kept || kept + 1 < keep);
-		if (!good)
-			continue;
-		out[e->from]++;
-		kept += !g->node[e->to].kept;
-		g->node[e->to].kept = true;
-		g->edge[edges++] = *e;
-	}
-	g->edges = edges;
-	for (size_t i = kept = 0; i < g->nodes; i++) {
-		now[i] = (uint32_t)kept;
-		if (g->node[i].kept) {
-			g->node[kept++] = g->node[i];
-		} else if (g->node[i].level == 3) {
-			g->dropped++;
-			g->dropped_bytes += g->node[i].bytes;
-		}
-	}
-	g->nodes = kept;
-	for (size_t i = 0; i < g->edges; i++) {
-		g->edge[i].from = now[g->edge[i].from];
-		g->edge[i].to = now[g->edge[i].to];
-	}
-	VC_FREE(now, out);
-	return 0;
-}
-
-int vc_own_graph_init(struct vc_own_graph *g, const struct vc_classes *c, size_t keep,
+int vc_own_graph_init(struct vc_own_graph *g, const struct vc_classes *c,
 		      struct vc_error *err)
 {
 	struct known k = { 0 };
@@ -298,8 +255,6 @@ int vc_own_graph_init(struct vc_own_graph *g, const struct vc_classes *c, size_t
 	vc_map_fini(&k.edge);
 	if (!rc && g->nodes)
 		rc = sort(g);
-	if (!rc && g->nodes && keep)
-		rc = prune(g, keep);
 	vc_owners_fini(&o);
 	if (rc) {
 		vc_own_graph_fini(g);

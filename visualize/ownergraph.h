@@ -12,7 +12,6 @@ struct vc_own_node {
 	uint64_t of_slot[VC_SLOTS];
 	uint64_t key;          /* private */
 	uint32_t next;         /* private: of the same hash */
-	bool kept;
 };
 struct vc_own_edge { uint32_t from, to; uint64_t bytes; };
 
@@ -22,15 +21,10 @@ struct vc_own_graph {
 	struct vc_own_edge *edge; size_t edges, edge_cap;
 	uint64_t bytes, event, time_ns;
 	bool at_oom;
-	uint64_t dropped_bytes; size_t dropped; /* call sites too small to be drawn */
 };
 
-enum { VC_OWN_NODES = 60, VC_OWN_DEGREE = 8 }; /* what pprof and jeprof found people can read */
-
-/* Everything, then prune to what a picture can hold (0 nodes: keep all). Empty when nothing is
- * known. */
-int vc_own_graph_init(struct vc_own_graph *g, const struct vc_classes *c, size_t keep,
-		      struct vc_error *err);
+/* Empty when nothing is known. */
+int vc_own_graph_init(struct vc_own_graph *g, const struct vc_classes *c, struct vc_error *err);
 void vc_own_graph_fini(struct vc_own_graph *g);
 /* What a kind is called where it is a phase: "forward" for activations. */
 const char *vc_own_phase(const struct vc_classes *c, enum vc_slot slot);

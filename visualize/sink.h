@@ -29,6 +29,7 @@ struct vc_sink_type {
 
 extern const struct vc_sink_type *const vc_sinks[]; /* NULL-terminated */
 const struct vc_sink_type *vc_sink_by_name(const char *name);
+const char *vc_sink_instead(const char *name); /* of a name from before; NULL: it is none */
 const struct vc_sink_type *vc_sink_by_extension(const char *path); /* from "x.svg" */
 
 #endif

@@ -161,10 +161,8 @@ int main(int argc, char **argv)
 		double scale;
 		const char *unit;
 	} row[] = {
-		{ "plot.owners.ms", "owners", 100000, 1000, "ms" },
 		{ "plot.timeline.10M", "timeline", 10000000, 1,
-		 "s" }, /* before blocks: memory only grows */
-		{ "plot.blocks.1M.s", "blocks", 1000000, 1, "s" },
+		 "s" }, /* first: memory only grows */
 		{ "plot.flame.1M.s", "flame", 0, 1, "s" },
 		{ "report.1M.s", "html", 0, 1, "s" },
 	};

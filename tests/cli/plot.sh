@@ -6,8 +6,7 @@ T=traces/lm-train-ctx128.vct
 wellformed() { if command -v xmllint >/dev/null 2>&1; then xmllint --noout "$1"; else grep -q '</svg>' "$1"; fi; }
 small() { [ "$(wc -c < "$1")" -le 1000000 ]; }
 
-for t in timeline blocks segments compare sweep steps ranks owners allocators unused; do
-	if [ $t = owners ] && ! grep -q HAVE_GRAPHVIZ "${BUILD:-build}/config.mk"; then skip "owners" "built without Graphviz"; continue; fi
+for t in timeline segments compare sweep ranks allocators unused; do
 	run plot $T -g a100-40g-sxm -t $t -o "$TMP/$t.svg"; expect "plot -t $t" 0
 	check "$t is well-formed" wellformed "$TMP/$t.svg"
 	check "$t is at most 1 MB" small "$TMP/$t.svg"
@@ -21,11 +20,14 @@ if command -v dot >/dev/null 2>&1; then check "dot reads it" dot -Tcanon -o /dev
 
 run plot $T; expect "without -o the timeline is text" 0 '^Needs 62\.5 GiB'
 run plot $T -g a100-40g-sxm -t flame; expect "and so is who holds it" 0 'AccumulateGrad  x225'
-run plot $T -t blocks; expect "what cannot be text wants a file" 2 '' '-t blocks needs -o FILE'
+run plot $T -t unused; expect "what cannot be text wants a file" 2 '' '-t unused needs -o FILE'
 check "of at most 80 columns" sh -c 'sed 1,3d "$1" | sed "s/[^ -~]/x/g" | LC_ALL=C.UTF-8 awk "length > 100 { exit 1 }"' sh "$TMP/out"
-run plot $T -t blocks; expect "a picture that cannot be text wants -o" 2 '' 'needs -o FILE'
 run plot $T -t tineline -o "$TMP/x.svg"; expect "a picture that does not exist" 2 '' 'no such picture'
-run plot $T -t blocks -o "$TMP/x.txt"; expect "a format the picture does not have" 2 '' 'written as .svg'
+run plot $T -t segments -o "$TMP/x.txt"; expect "a format the picture does not have" 2 '' 'written as .svg'
+for old in owners:flame blocks:segments steps:timeline; do
+	run plot $T -t ${old%:*} -o "$TMP/old.svg"; expect "-t ${old%:*} from before says what it is now" 0 '' "-t ${old%:*} is no more: this is -t ${old#*:}"
+	"$VRAMCAST" plot $T -t ${old#*:} -o "$TMP/now.svg"; check "and is that" cmp "$TMP/old.svg" "$TMP/now.svg"
+done
 run plot $T -o "$TMP/x.xyz"; expect "an extension that says nothing" 2 '' 'extension'
 run plot $T --theme pink -o "$TMP/x.svg"; expect "a theme that does not exist" 2 '' 'theme'
 check "nothing is left of a failed picture" [ ! -e "$TMP/x.svg" ]

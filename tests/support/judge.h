@@ -124,10 +124,6 @@ static char *draw(const struct vc_sink_type *t, const char *params, const struct
 
 static bool is_drawn(const struct vc_sink_type *t)
 {
-#ifndef HAVE_GRAPHVIZ
-	if (!strcmp(t->name, "owners"))
-		return false;
-#endif
 	return !strcmp(t->extension, "svg");
 }
 
@@ -209,35 +205,6 @@ static void a_cut_axis_is_said_to_be_cut(const char *what, const struct vc_resul
 	if (r->info.capacity && !r->info.has_limit && r->curve.n && used &&
 	    (used < r->info.capacity / 10 * 6) != (*said != 0))
 		fail_msg("%s: the axis is cut: \"%s\"", what, said);
-}
-
-/* The highest cell of the map of blocks is the reported peak, to a row of cells. */
-static void cells_are_as_high_as_the_peak(const char *what, const char *text,
-					  const struct vc_result *r)
-{
-	const char *from = strstr(text, "class=\"gr\" d=\"M"), *end = strstr(text, ">Segments at ");
-	double zero, per, floor_y, best;
-	char *next;
-
-	if (!from || !end || !r->segments.n || !axis(&zero, &per))
-		return;
-	strtod(from + 15, &next);
-	floor_y = best = strtod(next, NULL);
-	for (const char *p = from; (p = strstr(p, " ar\" d=\"M")) && p < end; p++)
-		for (const char *q = p + 8; *q && *q != '"'; q++)
-			if (*q == 'M') {
-				strtod(q + 1, &next);
-				best = fmin(best, strtod(next, NULL));
-			}
-	for (const char *p = from; (p = strstr(p, "<path class=\"hx\" d=\"M")) && p < end; p++)
-		for (const char *q = p + 20; *q && *q != '"'; q++)
-			if (*q == 'M') {
-				strtod(q + 1, &next);
-				best = fmin(best, strtod(next, NULL));
-			}
-	double drawn = (floor_y - best) * 10 * per, peak = (double)r->stats.peak_reserved;
-	if (fabs(drawn - peak) > 40 * per)
-		fail_msg("%s: the map is %.0f high, %.0f are reserved", what, drawn, peak);
 }
 
 /* In use + cached = reserved, at one moment that all of the picture speaks of. */
@@ -484,8 +451,6 @@ static void judge_look(const char *what, const struct vc_result *r, const char *
 			names_stand_on_their_layers(all, text);
 			a_cut_axis_is_said_to_be_cut(all, r);
 		}
-		if (!strcmp(t->name, "blocks") && r->lives.n)
-			cells_are_as_high_as_the_peak(all, text, r);
 		if (!strcmp(t->name, "ledger") && r->stats.peak_reserved)
 			the_ledger_adds_up(all);
 		if (!strcmp(t->name, "ledger"))

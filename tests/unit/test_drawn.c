@@ -154,29 +154,6 @@ static void those_that_are_named_are_answered(const char *what, const struct vc_
 		fail_msg("%s: nothing is said of any run", what);
 }
 
-/* Each line below the map of allocators is about one of the runs. */
-static void each_line_is_of_a_run(const char *what, const struct vc_result *r, size_t n)
-{
-	size_t lines = 0, at = 0;
-	const char *v;
-
-	for (; (v = value_of("held most by", &at)); lines++) {
-		size_t i = 0;
-
-		for (; i < n; i++) {
-			char a[2 * VC_FORMAT];
-
-			if (strstr(v, vc_format_of(r[i].moment.bytes, r[i].moment.allocated, a)) ||
-			    (!r[i].moment.who && strstr(v, "nobody")))
-				break;
-		}
-		if (i == n)
-			fail_msg("%s: \"%s\" is told of no run", what, v);
-	}
-	if (!lines || lines > n)
-		fail_msg("%s: %zu lines of %zu runs", what, lines, n);
-}
-
 /* As if they were runs of a sweep over one key, or two. */
 static void vary(struct vc_result *r, size_t n, bool one, bool two)
 {
@@ -208,8 +185,6 @@ static void judge_together(const char *path, struct vc_result *r, size_t n)
 				read_back(what, several[k], text, bytes);
 				if (!k)
 					each_has_its_line(what, r, n);
-				if (k == 2)
-					each_line_is_of_a_run(what, r, n);
 				if (k > 2)
 					those_that_are_named_are_answered(what, r, n);
 			}
@@ -366,69 +341,12 @@ static void ranks_have_a_scale_and_tooltips(void **unused)
 	}
 }
 
-/* Narrow kernels that follow each other closely are one long box, not an idle lane. */
-static void a_busy_stream_is_drawn_busy(void **unused)
-{
-	enum { KERNELS = 3000 };
-	struct vc_bucket b = { .last_event = 9, .last_ns = 3000000, .allocated_max = 1 << 20,
-			       .reserved_max = 1 << 20, .reserved_min = 1 << 20 };
-	struct vc_kernel_at *k = calloc(KERNELS, sizeof(*k));
-	struct vc_result r = { .curve = { &b, 1, false }, .steps = { .kernel = k,
-								     .kernels = KERNELS } };
-	double drawn = 0;
-
-	(void)unused;
-	r.stats.has_times = true;
-	r.stats.events = r.stats.allocs = 10;
-	r.stats.peak_reserved = 1 << 20;
-	for (size_t i = 0; i < KERNELS; i++)
-		k[i] = (struct vc_kernel_at){ i * 1000, 990, 0, 7, 0 };
-	char *text = draw_all("steps", &r, 1, "x=time,width=1200,footer=false");
-	const char *lane = strstr(text, "class=\"busy cell\" d=\"");
-	assert_non_null(lane);
-	for (const char *p = lane, *end = strchr(lane, '/'); p < end; p++)
-		if (*p == 'h' && p[1] != '-')
-			drawn += strtod(p + 1, NULL);
-	assert_true(drawn > 1000); /* of 1092 px */
-	free(text);
-	free(k);
-}
-
-/* A peak before the first mark is not "no steps are marked", and nothing "stays" before it. */
-static void a_peak_before_the_first_mark_is_said_to_be_there(void **unused)
-{
-	struct vc_bucket b[3] = {
-		{ .last_event = 9, .allocated_max = 900, .peak_event = 5, .reserved_max = 900 },
-		{ .first_event = 10, .last_event = 19, .allocated_max = 500, .allocated_min = 200,
-		  .peak_event = 12, .reserved_max = 900 },
-		{ .first_event = 20, .last_event = 29, .allocated_max = 500, .allocated_min = 200,
-		  .peak_event = 22, .reserved_max = 900 } };
-	struct vc_mark_at mark[2] = { { .event = 10, .kind = 1 }, { .event = 20, .kind = 1 } };
-	struct vc_result r = { .curve = { b, 3, false },
-			       .steps = { .mark = mark, .marks = 2 } };
-
-	(void)unused;
-	r.stats.events = r.stats.allocs = 30;
-	r.stats.peak_reserved = 900;
-	char *text = draw_all("steps", &r, 1, "footer=false");
-	assert_non_null(strstr(text, "Before the first step is marked 900 B"));
-	assert_null(strstr(text, "no steps are marked"));
-	assert_null(strstr(text, "stays from step"));
-	free(text);
-	b[2].allocated_max = b[2].reserved_max = 1000;
-	text = draw_all("steps", &r, 1, "footer=false");
-	assert_non_null(strstr(text, "Step 1 needs 800 B on top of the 200 B that stay"));
-	free(text);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_pictures_and_the_report_say_the_same),
 		cmocka_unit_test(a_sweep_over_two_keys_is_a_map),
 		cmocka_unit_test(ranks_have_a_scale_and_tooltips),
-		cmocka_unit_test(a_busy_stream_is_drawn_busy),
-		cmocka_unit_test(a_peak_before_the_first_mark_is_said_to_be_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,10 +36,6 @@ static char *draw(const char *sink, const char *params, const struct vc_result *
 /* Is it an SVG that this build can make? */
 static bool is_picture(const struct vc_sink_type *t)
 {
-#ifndef HAVE_GRAPHVIZ
-	if (!strcmp(t->name, "owners"))
-		return false;
-#endif
 	return !strcmp(t->extension, "svg");
 }
 

@@ -120,10 +120,6 @@ static void check_all(const struct vc_result *r, unsigned round)
 	for (size_t i = 0; vc_sinks[i]; i++) {
 		if (!strstr("svg html txt dot", vc_sinks[i]->extension))
 			continue;
-#ifndef HAVE_GRAPHVIZ
-		if (!strcmp(vc_sinks[i]->name, "owners"))
-			continue;
-#endif
 		struct vc_output *out = vc_output_memory(&err);
 		void *cfg = calloc(1, vc_sinks[i]->config_size + 1);
 		size_t n;

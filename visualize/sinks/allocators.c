@@ -227,25 +227,6 @@ static int grid(struct drawing *d, int y)
 	return y;
 }
 
-/* When each of them peaks and who holds most then: allocators that agree are one line. */
-static int moments(struct drawing *d, int y)
-{
-	struct vc_subject *of = malloc((d->runs + 1) * sizeof(*of));
-	size_t n = 0;
-
-	for (size_t t = 0; of && t < d->trace.n; t++)
-		for (size_t m = 0; m < d->model.n; m++)
-			if (d->cell[t][m])
-				of[n++] = (struct vc_subject){ d->trace.name[t], d->model.name[m],
-							       d->cell[t][m] };
-	if (of)
-		y = vc_page_facts_of(&d->page, y, of, n, VC_ASK_WHEN | VC_ASK_WHO | VC_ASK_TRUST);
-	else
-		d->page.svg.failed = true;
-	free(of);
-	return y;
-}
-
 /* The answer about one allocator, PyTorch's where it is among them: how far it is above what was
  * live, over the recordings that it got through. */
 static void title_of(const struct drawing *d, char *buf, size_t cap)
@@ -301,7 +282,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	int y = vc_page_header(&d->page, title, text, NULL);
 	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y,
 						      d->page.w - 2 * VC_MARGIN, 0 }, key, 2);
-	y = moments(d, grid(d, y + 80));
+	y = grid(d, y + 80);
 	vc_page_footer(&d->page, y + 150, "live: what tensors asked for, in units of 512 bytes",
 		       "vramcast " VC_VERSION);
 	return vc_page_end(&d->page, y + (cfg->footer ? 480 : 200), out, err);
@@ -324,7 +305,7 @@ static int allocators_write(const struct vc_result *runs, size_t n, const void *
 	return rc;
 }
 
-static const char *const reads[] = { "oom", "moment", NULL };
+static const char *const reads[] = { "oom", NULL };
 
 const struct vc_sink_type vc_sink_allocators = {
 	.name = "allocators", .extension = "svg",

@@ -102,7 +102,7 @@ static void verdict(struct report *d)
 	vc_svg_put(&d->out, "<a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a><a "
 		   "href=\"#flame\">Who holds it</a><a href=\"#segments\">Segments</a><a "
 		   "href=\"#unused\">Unused</a><a "
-		   "href=\"#blocks\">Blocks</a><a href=\"#sites\">Call sites</a><a "
+		   "href=\"#sites\">Call sites</a><a "
 		   "href=\"#largest\">Largest blocks</a></nav>\n");
 	settings(d);
 }
@@ -151,7 +151,7 @@ static void ledger(struct report *d)
 }
 
 extern const struct vc_sink_type vc_sink_timeline, vc_sink_sweep, vc_sink_compare, vc_sink_flame,
-	vc_sink_ledger, vc_sink_segments, vc_sink_blocks, vc_sink_unused, vc_sink_advice;
+	vc_sink_ledger, vc_sink_segments, vc_sink_unused, vc_sink_advice;
 
 /* The name and the description that the picture has as a file; style and patterns are above. */
 static void put_figure(struct report *d, const char *name, const char *title, bool narrow,
@@ -202,13 +202,13 @@ static int drawing(struct report *d, const struct vc_sink_type *t, const char *t
 	return VC_OK;
 }
 /* Wide, and for a phone narrow: the style sheet shows one of them, the wide one where there is no
- * other. The map of blocks is the largest and the slowest picture, and has no labels to read. */
+ * other. */
 static int picture(struct report *d, const struct vc_sink_type *t, const char *title,
 		   struct vc_error *err)
 {
 	vc_svg_put(&d->out, "<h2 id=\"%s\">%s</h2>\n", t->name, title);
 	VC_TRY(drawing(d, t, title, false, err));
-	return t == &vc_sink_blocks ? VC_OK : drawing(d, t, title, true, err);
+	return drawing(d, t, title, true, err);
 }
 
 static void sites(struct report *d)
@@ -400,8 +400,6 @@ static int body(struct report *d, struct vc_error *err)
 		rc = picture(d, &vc_sink_segments, "Segments in address order", err);
 	if (!rc && d->runs->curve.n)
 		rc = picture(d, &vc_sink_unused, "Reserved and not in use, over the run", err);
-	if (!rc && d->runs->curve.n)
-		rc = picture(d, &vc_sink_blocks, "What lived where", err);
 	if (rc)
 		return rc;
 	sites(d);

@@ -62,7 +62,7 @@ static int owners_dot_write(const struct vc_result *runs, size_t n, const void *
 		return VC_OK;
 	}
 	VC_TRY(vc_classes_init(&c, runs, err));
-	rc = vc_own_graph_init(&g, &c, 0, err);
+	rc = vc_own_graph_init(&g, &c, err);
 	if (!rc)
 		put_graph(&g, out);
 	vc_own_graph_fini(&g);

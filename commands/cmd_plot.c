@@ -238,7 +238,8 @@ static int plot_run(const void *config, size_t argc, char **argv, struct vc_cons
 	vc_remark_cards(&p.run.gpu, con);
 	if (r == VC_OK && p.cfg->type && vc_sink_instead(p.cfg->type) && !con->quiet)
 		fprintf(stderr, "vramcast: -t %s is no more: this is -t %s, and 'vramcast report' "
-				"says what lived when\n", p.cfg->type, vc_sink_instead(p.cfg->type));
+				"says what lived when\n",
+			p.cfg->type, vc_sink_instead(p.cfg->type));
 	if (r == VC_OK)
 		r = run_all(&p, argc, argv, &con->err);
 	for (size_t i = 0; r == VC_OK && i < p.cfg->output.n; i++)

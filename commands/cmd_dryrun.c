@@ -12,6 +12,7 @@
 #include "commands/cmd_dryrun_run.h"
 #include "commands/run_and_write.h"
 #include "commands/null_libraries.h"
+#include "commands/own_program.h"
 #include "commands/progress.h"
 #include "common/vec.h"
 #include "nullgpu/python.h"
@@ -323,6 +324,57 @@ static int find_package(const char *program, char python[1024], char package[102
 	return 0;
 }
 
+/* What shapes the run besides the program itself. */
+static int add_options(const struct vc_dryrun_config *c, struct vc_program *p,
+		       struct vc_error *err)
+{
+	const struct { const char *name; uint64_t value; } number[] = {
+		{ "--steps", c->steps }, { "--devices", c->devices }, { "--ranks", c->ranks },
+		{ "--world", c->world }, { "--rank", c->rank ? c->rank : VC_NOT_GIVEN },
+		{ "--context", c->context } };
+	const struct { const char *name, *value, *plain; } text[] = {
+		{ "--values", c->values, "on" }, { "--host-weights", c->host_weights, "real" },
+		{ "--addresses", c->addresses, "both" } };
+	char value[24];
+
+	for (size_t i = 0; i < sizeof(number) / sizeof(*number); i++) {
+		if (number[i].value == VC_NOT_GIVEN)
+			continue;
+		snprintf(value, sizeof(value), "%llu", (unsigned long long)number[i].value);
+		VC_TRY(vc_texts_add(&p->option, NULL, number[i].name, err));
+		VC_TRY(vc_texts_add(&p->option, NULL, value, err));
+	}
+	for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++) {
+		if (!text[i].value || !strcmp(text[i].value, text[i].plain))
+			continue;
+		VC_TRY(vc_texts_add(&p->option, NULL, text[i].name, err));
+		VC_TRY(vc_texts_add(&p->option, NULL, text[i].value, err));
+	}
+	for (size_t i = 0; i < c->used.n; i++) {
+		VC_TRY(vc_texts_add(&p->option, NULL, "--used", err));
+		VC_TRY(vc_texts_add(&p->option, NULL, c->used.at[i], err));
+	}
+	return VC_OK;
+}
+
+/* Before the environment becomes that of the null GPU. */
+static int describe(struct vc_dryrun_config *c, const struct vc_stage *stage, size_t argc,
+		    char **argv, struct vc_error *err)
+{
+	struct vc_program *p;
+	int r = vc_own_describe(argc, argv, &c->params, &p, err);
+
+	if (r == VC_OK)
+		r = add_options(c, p, err);
+	snprintf(c->program, sizeof(c->program), "%s/what.program", stage->dir);
+	if (r == VC_OK)
+		r = vc_own_write(p, c->program, err);
+	if (r == VC_OK && vc_own_remember(p, &(struct vc_error){ 0 }) < 0)
+		r = VC_OK; /* no cache to write to: it will not be run again unasked */
+	vc_program_free(p);
+	return r;
+}
+
 static int dryrun(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	struct vc_dryrun_cudnn cudnn = { 0 };
@@ -361,7 +413,11 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 		fprintf(stderr, "vramcast: %d functions that this PyTorch or a package beside it "
 			"wants were made on the spot\n", stage.stubs_made);
 	if (!rc)
-		rc = run_all(c, python, &stage, argc, argv, con);
+		rc = describe(&own, &stage, argc, argv, &con->err);
+	char **filled = rc ? NULL : vc_own_fill(argc, argv, &c->params, &con->err);
+	if (!rc)
+		rc = filled ? run_all(c, python, &stage, argc, filled, con) : VC_ENOMEM;
+	vc_own_free(filled);
 	vc_stage_close(&stage);
 	return rc;
 }

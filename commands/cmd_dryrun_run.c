@@ -179,6 +179,8 @@ static int run_recorded(const struct vc_dryrun_run *r, const struct vc_command *
 		{ "--when", c->keep.when } };
 	size_t n = 0, operands;
 	int rc = VC_ENOMEM;
+	if (c->program[0] && setenv("VC_PROGRAM", c->program, 1) < 0)
+		return vc_nomem(&con->err, "the environment");
 	if (!line || !cfg) {
 		vc_nomem(&con->err, "a command line");
 		goto out;

@@ -14,6 +14,7 @@ struct vc_dryrun_config {
 	const char *out, *report, *stacks, *addresses, *values, *exit_code, *host_weights;
 	struct vc_record_keep keep;
 	bool no_record, roles, again;
+	char program[600];             /* no option: the file that describes what is run */
 	struct vc_dryrun_cudnn *cudnn; /* no option: where it was found */
 };
 

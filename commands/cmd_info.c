@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/program.h"
 #include "common/site.h"
 #include "simulator/anatomy/layer_memory.h"
 #include "simulator/advise/leaks.h"
@@ -114,6 +115,43 @@ static void emit_capabilities(struct vc_emit *e, const struct vc_session *s)
 	for (int c = 0; c < VC_CAPS; c++)
 		vc_emit_text(e, vc_capability_name(c), has(s, c) ? vc_capability_name(c) : NULL,
 			     vc_how_name(s->rec->meta->how[c]));
+	vc_emit_end(e);
+}
+
+static void emit_program(struct vc_emit *e, const struct vc_program *p)
+{
+	const struct { const char *key; const struct vc_texts *t; } named[] = {
+		{ "files", &p->file }, { "packages", &p->package },
+		{ "environment", &p->environment } };
+	char line[1024] = "";
+	size_t n = 0;
+
+	vc_emit_object(e, "program", "The program");
+	for (size_t i = 0; i < p->argument.n && n < sizeof(line); i++)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s", i ? " " : "",
+				      p->argument.at[i].text);
+	vc_emit_text(e, NULL, "command", line);
+	vc_emit_array(e, "arguments", NULL);
+	for (size_t i = 0; i < p->argument.n; i++)
+		vc_emit_text(e, NULL, NULL, p->argument.at[i].text);
+	vc_emit_end(e);
+	vc_emit_array(e, "options", NULL);
+	for (size_t i = 0; i < p->option.n; i++)
+		vc_emit_text(e, NULL, NULL, p->option.at[i].text);
+	vc_emit_end(e);
+	vc_emit_text(e, "folder", "folder", p->folder);
+	vc_emit_text(e, "interpreter", "run by", p->interpreter);
+	vc_emit_text(e, "revision", p->revision ? "revision" : NULL, p->revision);
+	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++) {
+		const struct vc_texts *t = named[i].t;
+
+		vc_emit_object(e, named[i].key, NULL);
+		for (size_t k = 0; k < t->n; k++)
+			vc_emit_text(e, t->at[k].name, NULL, t->at[k].text);
+		vc_emit_end(e);
+		snprintf(line, sizeof(line), "%zu (--json names them)", t->n);
+		vc_emit_text(e, NULL, t->n ? named[i].key : NULL, line);
+	}
 	vc_emit_end(e);
 }
 
@@ -389,6 +427,8 @@ static void emit_info(struct vc_emit *e, const struct vc_session *s, const uint6
 	if (m->source && strcmp(m->source, s->rec->source))
 		vc_emit_text(e, "origin", "converted from", m->source);
 	emit_origin(e, s);
+	if (m->program)
+		emit_program(e, m->program);
 	vc_emit_uint(e, "events", "events", s->rec->census.events);
 	vc_emit_uint(e, "allocs", NULL, s->rec->census.allocs);
 	vc_emit_uint(e, "frees", NULL, s->rec->census.frees);

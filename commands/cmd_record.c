@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "commands/live_words.h"
+#include "commands/own_program.h"
 #include "commands/record_keep.h"
 #include "common/codec.h"
 #include "common/emit.h"
@@ -26,6 +27,7 @@
 #include "tracer/drain.h"
 #include "tracer/process.h"
 #include "tracer/stub.h"
+#include "tracer/trace_file.h"
 
 enum { GRACE_MS = 3000 }; /* for worker processes that outlive the program a little */
 
@@ -93,6 +95,7 @@ struct run { /* one recording */
 	const struct config *cfg;
 	char *wanted, *dir, *python; /* folder of the journals: as named, as it is; of the stub */
 	char *library, *command, *options;
+	char **line; /* of the program, with the values of --param filled in */
 	struct vc_drain *drain;
 	struct vc_watch watch;
 	bool ring;
@@ -142,10 +145,16 @@ static char *join(size_t argc, char **argv)
 	char *s;
 
 	for (size_t i = 0; i < argc; i++)
-		n += strlen(argv[i]) + 1;
+		n += strlen(argv[i]) + 5;
 	s = calloc(n, 1);
-	for (size_t i = 0, at = 0; s && i < argc; i++)
-		at += (size_t)snprintf(s + at, n - at, "%s%s", i ? " " : "", argv[i]);
+	for (size_t i = 0, at = 0; s && i < argc; i++) {
+		const char *equals = strchr(argv[i], '=');
+		int shown = !vc_own_secret(i ? argv[i - 1] : NULL, argv[i]) ? -1 :
+			    equals ? (int)(equals - argv[i]) + 1 : 0;
+
+		at += (size_t)snprintf(s + at, n - at, "%s%.*s%s", i ? " " : "", shown, argv[i],
+				       shown < 0 ? "" : "***");
+	}
 	return s;
 }
 
@@ -201,6 +210,29 @@ static int write_stub(struct run *r, struct vc_error *err)
 	return 0;
 }
 
+/* Beside the journals, so that each trace that is made of them has it, after a recovery too. A dry
+ * run has described it before it changed the environment. What cannot be described is recorded all
+ * the same. */
+static void write_program(const struct run *r, size_t argc, char **argv)
+{
+	const char *given = getenv("VC_PROGRAM");
+	char *path = with(r->dir, "/" VC_PROGRAM_FILE);
+	struct vc_error err = { 0 };
+	struct vc_program *p = NULL;
+
+	if (given && (p = vc_program_new(&err)) && vc_program_load(p, given, &err) < 0) {
+		vc_program_free(p);
+		p = NULL;
+	}
+	if (!given && vc_own_describe(argc, argv, &r->cfg->params, &p, &err) == VC_OK)
+		vc_own_remember(p, &err);
+	if (path && p)
+		vc_own_write(p, path, &err);
+	unsetenv("VC_PROGRAM");
+	vc_program_free(p);
+	free(path);
+}
+
 static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err)
 {
 	const struct config *c = r->cfg;
@@ -212,7 +244,8 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 		 c->stacks, kernels, c->graphs, c->launches ? ",launches=on" : "");
 	r->options = strdup(text);
 	r->library = vc_process_library(err);
-	r->command = c->pid == VC_NOT_GIVEN ? join(argc, argv) : vc_attach_command((pid_t)c->pid);
+	r->command = c->pid == VC_NOT_GIVEN ? join(argc, r->line) :
+					      vc_attach_command((pid_t)c->pid);
 	r->wanted = folder_name(c->out);
 	if (!r->library)
 		return VC_EIO;
@@ -222,6 +255,8 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 		return (int)err->status;
 	if (!c->no_python && c->pid == VC_NOT_GIVEN && write_stub(r, err) < 0)
 		return VC_EIO;
+	if (c->pid == VC_NOT_GIVEN)
+		write_program(r, argc, argv);
 	o = (struct vc_drain_options){ .dir = r->dir, .out = c->out, .command = r->command,
 		.param = c->params.at, .params = c->params.n,
 		.max_bytes = c->max_size == VC_NOT_GIVEN ? 0 : c->max_size };
@@ -237,6 +272,7 @@ static void release(struct run *r)
 	vc_drain_free(r->drain);
 	if (r->dir)
 		vc_process_folder_remove(r->wanted, r->dir);
+	vc_own_free(r->line);
 	VC_FREE(r->python, r->dir, r->wanted, r->library, r->command, r->options);
 }
 
@@ -526,16 +562,6 @@ static bool report(const struct run *r, bool quiet)
 	return lost;
 }
 
-/* The operands are not followed by NULL: the front door moved them to the start of argv. */
-static char **ended_by_null(size_t argc, char **argv)
-{
-	char **v = calloc(argc + 1, sizeof(*v));
-
-	if (v && argc)
-		memcpy(v, argv, argc * sizeof(*v));
-	return v;
-}
-
 static void meanwhile(void *run)
 {
 	struct run *r = run;
@@ -553,21 +579,18 @@ static int join_running(struct run *r, struct vc_error *err)
 	return vc_attach_join(&r->joined, err);
 }
 
-static int start(struct run *r, size_t argc, char **argv, struct vc_error *err)
+static int start(struct run *r, struct vc_error *err)
 {
 	struct vc_process_options o = { .dir = r->dir, .library = r->library,
 		.python = r->python, .options = r->options };
-	char **v = ended_by_null(argc, argv);
 	int code;
 
-	VC_HAVE(v, "the command line", err);
 	if (r->cfg->pid == VC_NOT_GIVEN) {
 		vc_process_guard(&o);
-		code = vc_process_start(&o, v, &r->pid, err);
+		code = vc_process_start(&o, r->line, &r->pid, err);
 	} else {
 		code = join_running(r, err) < 0 ? 125 : 0;
 	}
-	free(v);
 	/* Where it may, the recorder goes first: it needs little, and a full ring drops. */
 	if (!code && setpriority(PRIO_PROCESS, 0, -20) < 0)
 		errno = 0;
@@ -588,9 +611,10 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 	if (!con->quiet && access(r.cfg->out, F_OK) == 0)
 		fprintf(stderr, "vramcast: %s is there, and this recording will take its place\n",
 			r.cfg->out);
-	rc = prepare(&r, argc, argv, &con->err);
+	r.line = vc_own_fill(argc, argv, &r.cfg->params, &con->err);
+	rc = r.line ? prepare(&r, argc, argv, &con->err) : VC_ENOMEM;
 	if (rc == 0) {
-		code = start(&r, argc, argv, &con->err);
+		code = start(&r, &con->err);
 		rc = code ? 0 : follow(&r, con->quiet, &con->err);
 		if (!code && rc == 0) {
 			code = r.code;

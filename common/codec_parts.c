@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "common/json.h"
+#include "common/program.h"
 
 static void put(uint8_t *to, uint64_t v, size_t n)
 {
@@ -153,6 +154,10 @@ char *vct_meta_text(const struct vc_meta *m, bool complete, bool redact, size_t 
 	truth(o, "torch_guessed", m->torch_guessed);
 	text(o, "conf", m->conf);
 	text(o, "command", redact ? NULL : m->command);
+	if (m->program && !redact) {
+		key(o, "program");
+		vc_program_write(o, m->program, false);
+	}
 	text(o, "host", redact ? NULL : m->host);
 	key(o, "pid");
 	vc_output_printf(o, "%lld", (long long)m->pid);
@@ -307,11 +312,20 @@ static int read_list(struct vc_meta *m, struct vc_json *j, bool devices, struct 
 	return rc ? rc : token < 0 ? token : 0;
 }
 
+/* That of a later header replaces it. */
+static int read_program(struct vc_meta *m, struct vc_json *j, struct vc_error *err)
+{
+	vc_program_free(m->program);
+	m->program = vc_program_new(err);
+	return m->program ? vc_program_read(m->program, j, err) : VC_ENOMEM;
+}
+
 static int read_field(struct vc_meta *m, struct vc_json *j, struct vc_error *err)
 {
 	const struct field *f = NULL;
 	bool caps = !strcmp(j->text, "capabilities"), params = !strcmp(j->text, "params");
 	bool devices = !strcmp(j->text, "devices"), notes = !strcmp(j->text, "notes");
+	bool program = !strcmp(j->text, "program");
 	int token;
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && !f; i++)
@@ -326,6 +340,8 @@ static int read_field(struct vc_meta *m, struct vc_json *j, struct vc_error *err
 		return read_capabilities(m, j, err);
 	else if (params && token == VC_J_OBJECT)
 		return read_params(m, j, err);
+	else if (program && token == VC_J_OBJECT)
+		return read_program(m, j, err);
 	else if ((devices || notes) && token == VC_J_ARRAY)
 		return read_list(m, j, devices, err);
 	return vc_json_skip(j, token, err);

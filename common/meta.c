@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/program.h"
 #include "common/vec.h"
 
 enum { NOTES_MAX = 1000 }; /* more than anybody reads: a file of nothing but notes */
@@ -331,7 +332,8 @@ struct vc_meta *vc_meta_copy(const struct vc_meta *m, struct vc_error *err)
 	to->double_allocs = m->double_allocs;
 	to->max_id = m->max_id;
 	to->start_unix_ns = m->start_unix_ns;
-	if (vc_meta_ok(to))
+	to->program = m->program ? vc_program_copy(m->program, err) : NULL;
+	if (vc_meta_ok(to) && !to->program == !m->program)
 		return to;
 	vc_nomem(err, "a copy of the trace's dictionaries");
 	vc_meta_free(to);
@@ -360,6 +362,7 @@ void vc_meta_free(struct vc_meta *m)
 	VC_FREE(m->string, m->frame, m->stream, m->param, m->device, m->base, m->note, m->path,
 		m->source,
 		m->torch, m->conf, m->producer, m->command, m->host);
+	vc_program_free(m->program);
 	free_index(m->index);
 	free(m);
 }

@@ -44,6 +44,8 @@ enum vc_how { VC_HOW_ABSENT, VC_HOW_RECORDED, VC_HOW_DERIVED, VC_HOW_PARTIAL, VC
 const char *vc_capability_name(enum vc_capability c);
 const char *vc_how_name(enum vc_how h);
 
+struct vc_program;
+
 struct vc_param_value { char *name; double value; };
 
 struct vc_device_info { /* one per device that occurs */
@@ -66,6 +68,7 @@ struct vc_meta {
 	char *conf; /* PYTORCH_CUDA_ALLOC_CONF of the recording, or NULL: unknown/default */
 	char *producer;      /* who made it, free text, or NULL */
 	char *command;       /* command line of the recorded program, or NULL */
+	struct vc_program *program; /* behind it (program.h), or NULL */
 	char *host; int64_t pid, rank; /* rank -1, pid 0: unknown */
 	uint8_t how[VC_CAPS];/* enum vc_how by enum vc_capability */
 	uint64_t dropped, gaps, damaged_blocks; /* events lost, holes in the recording */

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int in_path(const char *name, char *out, size_t n)
+int vc_python_path(const char *name, char *out, size_t n)
 {
 	const char *path = getenv("PATH");
 	if (strchr(name, '/')) {
@@ -31,7 +31,7 @@ static int in_path(const char *name, char *out, size_t n)
 int vc_python_program(const char *program, struct vc_error *err)
 {
 	char path[1024];
-	if (in_path(program, path, sizeof path) == 0)
+	if (vc_python_path(program, path, sizeof path) == 0)
 		return 0;
 	if (access(program, R_OK) == 0)
 		return vc_fail(err, VC_EIO, "cannot run %s: it is not executable or not in PATH (a "
@@ -61,13 +61,13 @@ static int interpreter_of(const char *script, char *out, size_t n)
 	if (blank && strstr(word, "/env ") == blank - 4)
 		word = blank + 1;
 	word[strcspn(word, " ")] = 0;
-	return is_python(word) ? in_path(word, out, n) : -1;
+	return is_python(word) ? vc_python_path(word, out, n) : -1;
 }
 
 int vc_python_find(const char *program, char *out, size_t n, struct vc_error *err)
 {
 	char path[1024];
-	if (in_path(program, path, sizeof path) == 0) {
+	if (vc_python_path(program, path, sizeof path) == 0) {
 		if (is_python(path)) {
 			snprintf(out, n, "%s", path);
 			return 0;
@@ -75,7 +75,7 @@ int vc_python_find(const char *program, char *out, size_t n, struct vc_error *er
 		if (interpreter_of(path, out, n) == 0)
 			return 0;
 	}
-	if (in_path("python3", out, n) == 0 || in_path("python", out, n) == 0)
+	if (vc_python_path("python3", out, n) == 0 || vc_python_path("python", out, n) == 0)
 		return 1;
 	return vc_fail(err, VC_ENOSUP, "no python in PATH; put the one that has PyTorch first");
 }

@@ -23,9 +23,42 @@ def _chain():
         spec.loader.exec_module(module)
 
 
+def _tell_program():
+    """For the recorder: the user's own files among the modules, and the versions of the packages."""
+    import os
+    folder, ours = os.environ.get("VC_DIR"), os.environ.get("VRAMCAST_NULL_REPORT") or "\n"
+    if not folder or not os.path.isdir(folder):
+        return
+    lines, standard = [], os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+    for name, module in list(sys.modules.items()):
+        known = getattr(module, "__dict__", {})
+        file, version = known.get("__file__"), known.get("__version__")
+        if not isinstance(file, str) or "\n" in file or file.startswith((folder, ours)):
+            continue
+        if "site-packages" in file or "dist-packages" in file:
+            if "." not in name and isinstance(version, str) and len(version.split()) == 1:
+                lines.append(f"package {name} {version}\n")
+        elif file.endswith(".py") and not file.startswith(standard):
+            lines.append(f"file {os.path.abspath(file)}\n")
+    with open(os.path.join(folder, f"{os.getpid()}.program"), "w") as out:
+        out.writelines(sorted(set(lines)))
+
+
+def _tell_quietly():
+    try:
+        _tell_program()
+    except Exception:  # the program must never notice
+        pass
+
+
 def _step(library):
+    told = []
+
     def hook(optimizer, args, kwargs):
         library.vramcast_step()
+        if not told:  # in case that the program does not end in order
+            told.append(1)
+            _tell_quietly()
     return hook
 
 
@@ -46,11 +79,13 @@ def _watch_failures(torch, library):
 
 
 def _after_torch(torch):
+    import atexit
     import ctypes
     import os
     library = ctypes.CDLL(None)
     if not hasattr(library, "vramcast_step"):
         return
+    atexit.register(_tell_quietly)
     optim = sys.modules.get("torch.optim.optimizer")
     register = getattr(optim, "register_optimizer_step_post_hook", None)
     if register is not None:

@@ -178,6 +178,9 @@ void vc_process_folder_remove(const char *wanted, const char *real)
 	snprintf(path, sizeof(path), "%s/" VC_JOURNAL_LOST, real);
 	unlink(path);
 	remove_files(real, ".top");
+	remove_files(real, ".program");
+	snprintf(path, sizeof(path), "%s/.program", real);
+	unlink(path);
 	remove_files(real, ".ring"); /* their journals are gone, so their traces are whole */
 	rmdir(real);
 	if (unlink(wanted) < 0)

@@ -110,13 +110,13 @@ static int recover_into(struct vc_stream *s, const char *out, struct vc_error *e
 	s->named = true;
 	ring = vc_flight_found(s->journal, ring_bytes, err);
 	if (ring) {
-		vc_trace_file_describe(&s->file, s->reader);
+		vc_trace_file_describe(&s->file, s->reader, s->journal);
 		vc_flight_seal(ring, s->reader, &s->file);
 		valid = 0;
 	}
 	if (valid && resume(s, part, valid, err) < 0)
 		return -1;
-	vc_trace_file_describe(&s->file, s->reader);
+	vc_trace_file_describe(&s->file, s->reader, s->journal);
 	vc_stream_finish(s, true, NULL, NULL);
 	if (s->file.stopped)
 		vc_flight_free(ring);

@@ -65,7 +65,7 @@ static void describe(struct vc_stream *s)
 {
 	char buf[64];
 
-	vc_trace_file_describe(&s->file, s->reader);
+	vc_trace_file_describe(&s->file, s->reader, s->journal);
 	memcpy(s->how, s->file.meta->how, sizeof(s->how));
 	s->dropped = s->file.meta->dropped;
 	s->cpu = vc_journal_fact(s->reader, "plane", buf, sizeof(buf)) && strcmp(buf, "cpu") == 0;
@@ -189,7 +189,7 @@ static int seal_now(struct vc_stream *s, const char *path, int tell)
 	    vc_trace_file_begin(&f, strdup(path), ".seal", &err) < 0)
 		return 1;
 	close(tell);
-	vc_trace_file_describe(&f, s->reader);
+	vc_trace_file_describe(&f, s->reader, s->journal);
 	vc_flight_seal(s->flight, s->reader, &f);
 	vc_trace_file_finish(&f, false);
 	return f.stopped != NULL;

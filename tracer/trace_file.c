@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/param.h"
+#include "common/program.h"
 #include "common/vec.h"
 
 enum { BATCH = 1024 };
@@ -208,7 +209,29 @@ static void add_params(struct vc_meta *meta, struct vc_journal_reader *r)
 	}
 }
 
-void vc_trace_file_describe(struct vc_trace_file *f, struct vc_journal_reader *r)
+/* What the recorder wrote beside the journals, and what the process told of itself. */
+static void add_program(struct vc_meta *meta, const char *journal, int64_t pid)
+{
+	const char *slash = strrchr(journal, '/');
+	int dir = slash ? (int)(slash - journal + 1) : 0;
+	char *told = vc_text("%.*s%lld" VC_PROGRAM_FILE, dir, journal, (long long)pid);
+	char *path = vc_text("%.*s" VC_PROGRAM_FILE, dir, journal);
+	struct vc_error err = { 0 };
+	struct vc_program *p = path && access(path, R_OK) == 0 ? vc_program_new(&err) : NULL;
+
+	if (p && vc_program_load(p, path, &err) == VC_OK && told)
+		vc_program_told(p, told, &err);
+	if (p && !err.status) {
+		vc_program_free(meta->program);
+		meta->program = p;
+		p = NULL;
+	}
+	vc_program_free(p);
+	VC_FREE(told, path);
+}
+
+void vc_trace_file_describe(struct vc_trace_file *f, struct vc_journal_reader *r,
+			    const char *journal)
 {
 	char buf[4096];
 
@@ -219,4 +242,5 @@ void vc_trace_file_describe(struct vc_trace_file *f, struct vc_journal_reader *r
 	    f->meta->devices && !f->meta->device[0].name)
 		vc_meta_set(&f->meta->device[0].name, "CPU");
 	add_params(f->meta, r);
+	add_program(f->meta, journal, vc_journal_header(r)->pid);
 }

@@ -32,8 +32,10 @@ bool vc_trace_file_finish(struct vc_trace_file *f, bool hole);
 void vc_trace_file_stop(struct vc_trace_file *f, const char *why);
 void vc_trace_file_release(struct vc_trace_file *f); /* all but names and meta */
 void vc_trace_file_fini(struct vc_trace_file *f);
-/* What the journal says of the process. */
-void vc_trace_file_describe(struct vc_trace_file *f, struct vc_journal_reader *r);
+/* What the journal says of the process, and what lies beside it says of the program. */
+#define VC_PROGRAM_FILE ".program" /* beside the journals; that of a process has its number */
+void vc_trace_file_describe(struct vc_trace_file *f, struct vc_journal_reader *r,
+			    const char *journal);
 
 char *vc_text(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* malloc'ed */
 /* The name with something before its extension: ("run.vct", ".oom") is run.oom.vct. */

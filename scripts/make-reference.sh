@@ -20,26 +20,40 @@ page() { awk -v name="$1" -v made="$made" '
 		synopsis = ""; section = substr($0, 5); next
 	}
 	section == "SEE ALSO" { next }
-	/^\.nf/ { head("Description"); print "```text"; verbatim = 1; next }
+	/^\.nf/ { print "\n```text"; verbatim = 1; next }
 	/^\.fi/ { print "```"; verbatim = 0; next }
 	/^\.TP/ { tag = 1; next }
 	{ s = $0; sub(/^\.(BR|PP|B|I) ?/, "", s); s = plain(s) }
 	verbatim { print s; next }
-	tag {
-		if (!table++) { head("Options"); print "| option | meaning |\n|---|---|" }
-		option = s; tag = 0; next
-	}
+	tag { head("Options"); option = s; tag = 0; next }
 	option != "" {
-		gsub(/\|/, "\\|", option); sub(/\.$/, "", s)
-		print "| `" option "` | " text(s) " |"; option = ""; next
+		sub(/\.$/, "", s)
+		print "* `" option "` " text(s); option = ""; next
 	}
 	section == "NAME" {
 		sub(/^vramcast(-[a-z]*)? - /, "", s); if (s !~ /[.?!]$/) s = s "."
 		print "\n" toupper(substr(s, 1, 1)) text(substr(s, 2)); next
 	}
 	section == "SYNOPSIS" { synopsis = synopsis (synopsis == "" ? "" : " ") s; next }
-	s != "" { print text(s) }
-	END { print "\nAll commands: [README.md](README.md). The same text in a terminal: `" name " --help`." }'
+	s != "" { print text(s) }'; }
+
+# The options that five pages and more have word by word: on one page, and named on the others.
+share() {
+	grep -h '^\* `-' "$dir"/commands/*.md | sort | uniq -c | sed -n 's/^ *\([5-9]\|[0-9][0-9]\) //p' > "$dir/shared"
+	for f in "$dir"/commands/*.md; do
+		awk 'FILENAME ~ /shared$/ { shared[$0]; all++; next }
+			FNR == 1 { k = 0 }
+			!($0 in shared) { line[++n] = $0; next }
+			{ k++; has[$0]; line[++n] = $0 }
+			END {
+				for (s in shared) if (!(s in has)) { split(s, w, "`"); but = but (but == "" ? " but " : ", ") "`" w[2] "`" }
+				for (i = 1; i <= n; i++) if (k <= 2 || !(line[i] in shared)) print line[i]
+				if (k > 2) print "* all [options of a run](README.md#options-of-a-run)" but
+			}' "$dir/shared" "$f" > "$f.new" && mv "$f.new" "$f"
+	done
+	# In the order of the page that has them all.
+	"$vramcast" manpage sim | page sim | grep -xF -f "$dir/shared"
+	rm "$dir/shared"
 }
 
 mkdir -p "$dir/commands"; rm -f "$dir"/commands/*.md
@@ -48,26 +62,42 @@ elif [ "$dir" != docs/reference ]; then cp docs/reference/python.md "$dir"; fi
 for c in $commands; do
 	"$vramcast" manpage "$c" | page "vramcast $c" > "$dir/commands/$c.md" || exit 1
 done
+shared=$(share)
 {
-	printf '# Commands\n\n%s\n\nOne page per command. Each is the man page of the command.\n\n' "$made"
-	echo "| command | what it does |"; echo "|---|---|"
-	"$vramcast" help | sed -n 's/^  \([a-z]*\)  *\(.*\)/| [\1](\1.md) | \2 |/p'
+	printf '# Commands\n\n%s\n\n' "$made"
+	printf 'The same text in a terminal: `vramcast COMMAND --help`, or the man page.\n\n'
+	"$vramcast" help | sed -n 's/^  \([a-z]*\)  *\(.*\)/* [\1](\1.md): \2/p'
+	printf '\n## Options of a run\n\nThese mean the same in every command that has them.\n\n%s\n' "$shared"
 } > "$dir/commands/README.md"
 {
 	printf '# What is plugged in\n\n%s\n\n' "$made"
 	echo "Sources read recordings. Transforms (\`-x\`) change events. Models (\`-m\`) are allocators. Observers"
 	echo "watch a run. Sinks (\`-t\`, \`--to\`) write what came out. Parameters follow the name: \`-x leak:steps=100\`."
-	echo "The value in brackets behind a parameter is its default."
 	for kind in sources transforms models observers sinks; do
-		printf '\n## %s\n' "$(echo "$kind" | sed 's/^./\U&/')"
+		printf '\n## %s\n\n' "$(echo "$kind" | sed 's/^./\U&/')"
 		"$vramcast" list "$kind" | sed -n 's/^  \([a-z0-9_]*\) .*/\1/p' | while read -r name; do
 			"$vramcast" help "$name" | awk -v name="$name" -v kind="$kind" '
 				index($0, name " (one of the ") == 1 { on = index($0, "the " kind ")"); said = 0; next }
-				!on || $0 == "" { next }
-				!said++ { print "\n### " name "\n\n" $0; next }
-				/^Parameters:/ { print "\n```text"; block = 1; next }
-				{ sub(/^  /, ""); print }
-				END { if (block) print "```" }'
+				!on || $0 == "" || /^Parameters:/ { next }
+				!said++ { print "* **" name "** " $0; next }
+				{
+					sub(/^ */, ""); key = $1; sub(/^[^ ]* */, "")
+					preset = ""; if (match($0, / \[[^]]*\]( \([a-z0-9_.,A-Z-]*\))?$/)) { preset = substr($0, RSTART + 2); $0 = substr($0, 1, RSTART - 1) }
+					choices = preset; if (sub(/^[^]]*\] ?/, "", choices)) { gsub(/[()]/, "", choices); gsub(/,/, "|", choices) }
+					sub(/\].*/, "", preset)
+					value = choices != "" ? choices : preset; sub("(^|[|])" preset "($|[|])", "&", value)
+					print "  * `" key (value == "" ? "" : "=" value) "` " $0 (choices != "" && preset != "" ? " (" preset ")" : "")
+				}'
 		done
-	done
+	done | awk '
+		# What many have word by word stands once, behind the last of them.
+		{ line[++n] = $0; if (/^  \* /) seen[$0]++ }
+		END {
+			for (i = 1; i <= n; i++) {
+				if (line[i] !~ /^  \* / || seen[line[i]] < 5) { print line[i]; continue }
+				if (!(line[i] in once)) { once[line[i]]; shared[++k] = line[i] }
+			}
+			if (k) print "\nEvery picture has these parameters:\n"
+			for (i = 1; i <= k; i++) print substr(shared[i], 3)
+		}'
 } > "$dir/plugins.md"

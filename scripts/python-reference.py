@@ -32,14 +32,20 @@ def signature(node, owner=""):
     arguments = node.args
     if owner:
         arguments.args = arguments.args[1:]
-    return f"{owner}{node.name}({ast.unparse(arguments)}){returns}".replace("'os.PathLike[str]'", "os.PathLike[str]")
+    return f"{owner}{node.name}({ast.unparse(arguments)}){returns}".replace("'os.PathLike[str]'", "os.PathLike[str]").replace(
+        "Union[str, os.PathLike[str]]", "Path").replace(
+        "Union[None, str, os.PathLike[str]]", "Optional[Path]")
+
+
+def overloads(node):
+    return any(isinstance(d, ast.Name) and d.id == "overload" for d in getattr(node, "decorator_list", ()))
 
 
 def text(node, head, called=""):
     words = inspect.cleandoc(ast.get_docstring(node) or "")
     prose, mark, example = words.partition(">>> ")
     print("\n\n".join(["\n" + head, *([f"`{called}`"] if called else []), prose.strip()]))
-    if mark:
+    if mark and isinstance(node, ast.FunctionDef):
         print(f"\n```python\n>>> {example.strip()}\n```")
 
 
@@ -48,20 +54,23 @@ def members(node):
     fields = [f"`{n.target.id}: {ast.unparse(n.annotation)}`" for n in node.body if isinstance(n, ast.AnnAssign)]
     if fields:
         print("\nFields: " + ", ".join(fields) + ".")
+    lines = []
     for n in node.body:
         if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"):
-            text(n, f"**`{signature(n, node.name + '.')}`**")
+            prose = inspect.cleandoc(ast.get_docstring(n) or "").partition(">>> ")[0]
+            lines.append(f"* `{signature(n, node.name + '.')}` {' '.join(prose.split())}")
+    if lines:
+        print("\n" + "\n".join(lines))
 
 
 def main():
     names = exported()
     print("# The Python package\n\n*Made by `scripts/make-reference.sh`; do not edit.*\n\n"
-          "What `import vramcast` brings. [How to use it](../howto/python.md) tells the story; this page has every function, with an\n"
-          "example that a test runs (`tests/python/examples.py`). The files that they name: `run.vct` is a recording, `small.vct` and\n"
-          "`big.vct` are those of a language model at two sizes, `8.vct` and `16.vct` those of one program at two batch sizes, `train.py` is\n"
-          "a script, and `MESSAGE` is an out-of-memory message.")
+          "What `import vramcast` brings ([how to use it](../howto/python.md)). `help(vramcast.sim)` and so on have examples of the\n"
+          "classes and methods too; a test runs all of them (`tests/python/examples.py`). `run.vct` is a recording; `small.vct`, `big.vct`, `8.vct` and\n"
+          "`16.vct` are recordings of one program at two sizes; `train.py` is a script; `MESSAGE` is an out-of-memory message. `Path` is a str or an os.PathLike[str].")
     for file in FILES:
-        nodes = [n for n in tree(file).body if getattr(n, "name", None) in names]
+        nodes = [n for n in tree(file).body if getattr(n, "name", None) in names and not overloads(n)]
         print(f"\n## {TITLES[file]}")
         for n in nodes:
             names.discard(n.name)

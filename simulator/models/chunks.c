@@ -6,56 +6,13 @@
 #include <stdlib.h>
 
 /* ---- lists ---- */
-uint32_t vc_chunks_largest(const struct vc_chunks *k, uint32_t list)
-{
-	const struct vc_fit *f = k->list[list];
-
-	for (uint32_t w = VC_FIT_WORDS; w-- > 0; )
-		if (f->bits[w])
-			return vc_fit_end(k->c, f->root[w * 64 + 63 -
-					  (uint32_t)__builtin_clzll(f->bits[w])], 1);
-	return 0;
-}
-
 uint32_t vc_chunks_same(const struct vc_chunks *k, uint32_t list, const struct vc_chunk *x)
 {
 	uint32_t n = k->list[list]->root[vc_fit_class(x->size)];
 
-	while (n && (k->c[n].rank != x->rank || k->c[n].order != x->order))
+	while (n && (k->c[n].size != x->size || k->c[n].addr != x->addr))
 		n = k->c[n].kid[vc_fit_before(&k->c[n], x)];
 	return n;
-}
-
-/* The lowest of a treap by address that is large enough; chunks below `bound` only. */
-static uint32_t first_of(const struct vc_chunk *c, uint32_t n, uint64_t size, uint64_t bound)
-{
-	while (n) {
-		uint32_t l = first_of(c, c[n].kid[0], size, bound);
-
-		if (l || c[n].addr >= bound)
-			return l;
-		if (c[n].size >= size)
-			return n;
-		n = c[n].kid[1];
-	}
-	return 0;
-}
-
-/* Every chunk of the classes above is large enough, so their lowest ones decide; of its own class
- * only what lies below those is of interest. */
-uint32_t vc_chunks_first(const struct vc_chunks *k, uint32_t list, uint64_t size)
-{
-	const struct vc_fit *f = k->list[list];
-	uint32_t own = vc_fit_class(size), best = 0, low;
-	uint64_t bound = UINT64_MAX;
-
-	for (uint32_t n = own; (n = vc_fit_up(f, n + 1)) < VC_FIT_CLASSES; ) {
-		low = vc_fit_end(k->c, f->root[n], 0);
-		best = k->c[low].addr < bound ? low : best;
-		bound = k->c[best].addr;
-	}
-	low = first_of(k->c, f->root[own], size, bound);
-	return low ? low : best;
 }
 
 /* ---- chunks ---- */
@@ -108,7 +65,8 @@ uint32_t vc_chunks_region(struct vc_chunks *k, uint64_t addr, uint64_t size, uin
 	return i;
 }
 
-uint32_t vc_chunks_split(struct vc_chunks *k, uint32_t i, uint64_t size)
+/* Chunk i, in no list, keeps `size` bytes; the rest behind it, in no list either. */
+static uint32_t split(struct vc_chunks *k, uint32_t i, uint64_t size)
 {
 	uint32_t rest = new_chunk(k, k->c[i].addr + size, k->c[i].size - size, k->c[i].stream);
 
@@ -125,10 +83,11 @@ void vc_chunks_take(struct vc_chunks *k, uint32_t i, uint64_t size)
 {
 	vc_chunks_cut(k, i);
 	if (k->c[i].size > size)
-		vc_chunks_put(k, vc_chunks_split(k, i, size));
+		vc_chunks_put(k, split(k, i, size));
 }
 
-void vc_chunks_absorb(struct vc_chunks *k, uint32_t i)
+/* A chunk in no list takes in the one behind it, in none either. */
+static void absorb(struct vc_chunks *k, uint32_t i)
 {
 	uint32_t n = k->c[i].next;
 
@@ -151,11 +110,11 @@ uint32_t vc_chunks_free(struct vc_chunks *k, uint32_t list, uint32_t i)
 	k->c[i].stream = list;
 	if (joins(k, n, list)) {
 		vc_chunks_cut(k, n);
-		vc_chunks_absorb(k, i);
+		absorb(k, i);
 	}
 	if (joins(k, p, list)) {
 		vc_chunks_cut(k, p);
-		vc_chunks_absorb(k, p);
+		absorb(k, p);
 		i = p;
 	}
 	vc_chunks_put(k, i);
@@ -176,7 +135,8 @@ void vc_chunks_move(struct vc_chunks *k, uint32_t from, uint32_t to)
 void vc_chunks_lose(struct vc_chunks *k, uint32_t i)
 {
 	const struct vc_chunk *c = &k->c[i];
-	struct vc_region *r = vc_chunks_at(k, c->addr);
+	struct vc_region *r =
+		&k->region[vc_first_above(k->region, k->regions, addr, c->addr) - 1];
 	uint64_t from = c->addr + c->size, end = r->addr + r->size;
 
 	if (c->prev) {
@@ -199,16 +159,11 @@ bool vc_chunks_idle(const struct vc_chunks *k, const struct vc_region *r)
 	return !k->c[r->first].live && k->c[r->first].size == r->size;
 }
 
-void vc_chunks_forget(struct vc_chunks *k, struct vc_region *r)
-{
-	vc_chunks_cut(k, r->first);
-	drop(k, r->first);
-	r->first = 0;
-}
-
 void vc_chunks_give_back(struct vc_model *m, struct vc_region *r, uint32_t stream)
 {
-	vc_chunks_forget(m->state, r);
+	vc_chunks_cut(m->state, r->first);
+	drop(m->state, r->first);
+	r->first = 0;
 	vc_device_free(m->device, r->addr, r->size);
 	vc_model_tell(m, VC_TR_SEGMENT_FREE, stream, r->addr, r->size);
 }
@@ -349,7 +304,7 @@ static int check_region(const struct vc_chunks *k, const struct vc_region *r, ui
 		const struct vc_chunk *c = &k->c[i];
 
 		if (c->addr != at || c->prev != last ||
-		    (!c->live && ((!k->buddies && joins(k, last, c->stream)) ||
+		    (!c->live && (joins(k, last, c->stream) ||
 				  vc_chunks_same(k, c->stream, c) != i)))
 			return VC_EINTERNAL;
 		at += c->size;

@@ -17,9 +17,7 @@
 #define VC_FIT_WORDS (VC_FIT_CLASSES / 64)
 
 struct vc_chunk {
-	uint64_t addr, size;
-	union { uint64_t requested, rank; }; /* live; free: orders its list, ... */
-	union { uint64_t id, order; };       /* live; free: ... and this those of one rank */
+	uint64_t addr, size, requested, id; /* the last two while live */
 	uint32_t prev, next; /* neighbours inside the region */
 	uint32_t kid[2];     /* while free; kid[0] also chains unused slots */
 	uint32_t stream;     /* live: the request's; free: the number of its list */
@@ -36,9 +34,6 @@ struct vc_fit {
 	uint32_t root[VC_FIT_CLASSES];
 };
 
-/* By size, of equal ones the lowest address, or the first that was freed; or by address alone. */
-enum vc_chunks_order { VC_BY_SIZE, VC_BY_SIZE_AND_AGE, VC_BY_PLACE };
-
 struct vc_chunks {
 	struct vc_chunk *c;
 	uint32_t used, spare;
@@ -47,13 +42,10 @@ struct vc_chunks {
 	uint32_t regions, lists;
 	size_t room;
 	struct vc_fit **list; /* by number, made as they are needed */
-	uint64_t turn;
-	enum vc_chunks_order by;
-	bool buddies;   /* free neighbours need not join */
 	bool by_stream; /* list k serves stream k alone, and so do its regions */
 };
 
-VC_TREAP(vc_fit, struct vc_chunk, x->rank != y->rank ? x->rank < y->rank : x->order < y->order)
+VC_TREAP(vc_fit, struct vc_chunk, x->size != y->size ? x->size < y->size : x->addr < y->addr)
 
 static inline uint64_t vc_chunks_round(uint64_t n, uint64_t to)
 {
@@ -77,12 +69,6 @@ __attribute__((always_inline)) static inline void vc_chunks_put(struct vc_chunks
 	uint32_t n = vc_fit_class(c->size);
 
 	c->live = false;
-	c->rank = c->size;
-	c->order = c->addr;
-	if (k->by == VC_BY_SIZE_AND_AGE)
-		c->order = ++k->turn;
-	else if (k->by == VC_BY_PLACE)
-		c->rank = 0;
 	f->bits[n / 64] |= 1ull << (n & 63);
 	vc_fit_put(k->c, &f->root[n], i);
 }
@@ -110,7 +96,7 @@ static inline uint32_t vc_fit_up(const struct vc_fit *f, uint32_t n)
 	return x ? w * 64 + (uint32_t)__builtin_ctzll(x) : VC_FIT_CLASSES;
 }
 
-/* The smallest free chunk of at least `size` bytes, of equal ones the first in order; 0: none. */
+/* The smallest free chunk of at least `size` bytes, of equal ones the lowest; 0: none. */
 static inline uint32_t vc_chunks_best(const struct vc_chunks *k, uint32_t list, uint64_t size)
 {
 	const struct vc_fit *f = k->list[list];
@@ -128,10 +114,7 @@ static inline uint32_t vc_chunks_best(const struct vc_chunks *k, uint32_t list, 
 	return n < VC_FIT_CLASSES ? vc_fit_end(k->c, f->root[n], 0) : 0;
 }
 
-/* VC_BY_PLACE: the lowest free chunk of at least `size` bytes. Else: the largest, of equal ones the
- * last in order; the one with the place of x in the order. 0: none. */
-uint32_t vc_chunks_first(const struct vc_chunks *k, uint32_t list, uint64_t size);
-uint32_t vc_chunks_largest(const struct vc_chunks *k, uint32_t list);
+/* The free chunk with the size and the address of x; 0: none. */
 uint32_t vc_chunks_same(const struct vc_chunks *k, uint32_t list, const struct vc_chunk *x);
 
 /* Room for the region and the `more` chunks that one request can add, and lists up to `list`. */
@@ -143,17 +126,8 @@ static inline bool vc_chunks_room(struct vc_chunks *k, size_t more, uint32_t lis
 }
 /* A region from the device: its one chunk, free in list `list`. */
 uint32_t vc_chunks_region(struct vc_chunks *k, uint64_t addr, uint64_t size, uint32_t list);
-/* The region in which an address lies. */
-static inline struct vc_region *vc_chunks_at(const struct vc_chunks *k, uint64_t at)
-{
-	return &k->region[vc_first_above(k->region, k->regions, addr, at) - 1];
-}
-/* Chunk i, in no list, keeps `size` bytes; the rest behind it, in no list either. */
-uint32_t vc_chunks_split(struct vc_chunks *k, uint32_t i, uint64_t size);
 /* Chunk i leaves its list; what it has beyond `size` bytes stays there as a chunk behind it. */
 void vc_chunks_take(struct vc_chunks *k, uint32_t i, uint64_t size);
-/* A chunk in no list takes in the one behind it, in none either. */
-void vc_chunks_absorb(struct vc_chunks *k, uint32_t i);
 /* A chunk becomes free: it joins free neighbours of list `list` and stands in it. The number of
  * the chunk that it is a part of now. */
 uint32_t vc_chunks_free(struct vc_chunks *k, uint32_t list, uint32_t i);
@@ -163,9 +137,8 @@ void vc_chunks_move(struct vc_chunks *k, uint32_t from, uint32_t to);
 void vc_chunks_lose(struct vc_chunks *k, uint32_t i);
 /* Is the region one free chunk? */
 bool vc_chunks_idle(const struct vc_chunks *k, const struct vc_region *r);
-/* The region, one free chunk, is forgotten, or goes back to the device. Its place in the array is
- * empty until vc_chunks_pack(). */
-void vc_chunks_forget(struct vc_chunks *k, struct vc_region *r);
+/* The region, one free chunk, goes back to the device. Its place in the array is empty until
+ * vc_chunks_pack(). */
 void vc_chunks_give_back(struct vc_model *m, struct vc_region *r, uint32_t stream);
 void vc_chunks_pack(struct vc_chunks *k);
 

@@ -84,7 +84,7 @@ static int cupy_alloc(struct vc_model *m, const struct vc_request *rq, struct vc
 	i = vc_chunks_best(k, rq->stream, size);
 	if (i && rq->exact)
 		twin = vc_chunks_same(k, rq->stream, &(struct vc_chunk){
-			.size = k->c[i].size, .rank = k->c[i].size, .order = rq->addr });
+			.size = k->c[i].size, .addr = rq->addr });
 	i = twin ? twin : i;
 	if (!i) {
 		if (size < rq->size || !try_malloc(m, size, &addr))

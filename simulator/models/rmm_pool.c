@@ -6,13 +6,18 @@
  *
  * A list there is kept by address and searched for the smallest that fits, the first of equal ones:
  * the order of chunks.h. Merging lists block by block ends with the same blocks in any order. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/models/chunks.h"
 #include "simulator/models/rmm.h"
-#include "simulator/models/rmm_text.h"
+
+/* From which release on: to 25.2 the words are shorter; to 25.10 what is asked from the device is a
+ * multiple of 16; to 26.8 a pool keeps all that it has. */
+enum { RMM_26_10, RMM_25_12, RMM_25_4, RMM_24_12 };
 
 struct config {
 	uint64_t release, maximum; /* maximum 0: none */
@@ -28,6 +33,70 @@ struct pool {
 	size_t streams; /* room of `of` */
 	bool made;      /* the constructor has run */
 };
+
+#define EXCEEDED "std::bad_alloc: out_of_memory: RMM failure: Maximum pool size exceeded"
+
+struct bytes { char s[40]; };
+
+/* rmm::detail::format_bytes */
+static struct bytes format_bytes(uint64_t n)
+{
+	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	double size = (double)n;
+	struct bytes o;
+	int i = 0;
+
+	for (; size > 1024; i++) /* 1,024 bytes are not 1 KiB there */
+		size /= 1024;
+	snprintf(o.s, sizeof(o.s), "%f %s", size, unit[i]);
+	return o;
+}
+
+/* rmm::out_of_memory of cuda_memory_resource, whose cudaMalloc of `size` bytes failed. */
+static void malloc_text(char *to, size_t room, uint64_t size, uint64_t release)
+{
+	char bytes[64] = "";
+
+	if (release != RMM_24_12)
+		snprintf(bytes, sizeof(bytes), " (failed to allocate %" PRIu64 " bytes)", size);
+	snprintf(to, room, "std::bad_alloc: out_of_memory: CUDA error%s: cudaErrorMemoryAllocation "
+		 "out of memory", bytes);
+}
+
+/* The reason for which the pool cannot serve `size` bytes, and the refusal itself. The places in
+ * RMM's source that stand in its sentences are left out. */
+static int refuse(struct vc_model *m, const struct vc_request *rq, uint64_t size,
+		  const char *reason, uint64_t release)
+{
+	if (release == RMM_24_12)
+		snprintf(m->note, sizeof(m->note), EXCEEDED);
+	else
+		snprintf(m->note, sizeof(m->note), EXCEEDED " (failed to allocate %s): %s",
+			 format_bytes(size).s, reason);
+	return vc_model_refuse(m, rq, size, m->refusal.alloc_size);
+}
+
+/* What the pool takes at its start: "half" of the free bytes of the device (Python's default:
+ * rmm::percent_of_free_device_memory(50)) or a number of bytes; 0 where half of a device without a
+ * size would say nothing. */
+static int initial_size(const struct vc_model *m, uint64_t *size, struct vc_error *err)
+{
+	const char *text = ((const struct config *)m->config)->initial;
+
+	if (!strcmp(text, "half"))
+		*size = vc_device_config(m->device)->total >= VC_DEVICE_UNLIMITED ?
+				0 : vc_device_available(m->device) / 2 / 256 * 256;
+	else if (vc_parse_size(text, size, err) < 0)
+		return vc_wrap(err, "initial_pool_size");
+	return VC_OK;
+}
+
+/* What cuda_memory_resource asks cudaMalloc for when the pool asks it for `size` bytes:
+ * device_memory_resource::allocate rounds to alignof(std::max_align_t). */
+static uint64_t malloc_size(uint64_t size, uint64_t release)
+{
+	return release <= RMM_25_12 ? size : (size + 15) / 16 * 16;
+}
 
 /* get_event: the number of the stream's list; UINT32_MAX: no memory for it here. */
 static uint32_t list_of(struct pool *p, uint32_t stream)
@@ -66,19 +135,19 @@ static uint32_t expand(struct vc_model *m, uint64_t try, uint64_t size, uint32_t
 
 	m->refusal.alloc_size = size;
 	while (try >= size) {
-		if (vc_device_alloc(m->device, rmm_malloc_size(try, k->release), &addr)) {
+		if (vc_device_alloc(m->device, malloc_size(try, k->release), &addr)) {
 			vc_model_tell(m, VC_TR_SEGMENT_ALLOC, p->owner[to], addr, try);
 			return vc_chunks_region(&p->k, addr, try, to);
 		}
 		if (try == size) {
-			rmm_text_malloc(why, room, size, k->release);
+			malloc_text(why, room, size, k->release);
 			return 0;
 		}
 		try = size > try / 2 ? size : try / 2;
 	}
 	snprintf(why, room, "Not enough room to grow, current/max/try size = %s, %s, %s",
-		 rmm_format_bytes(m->now.reserved).s, rmm_format_bytes(max ? max : UINT64_MAX).s,
-		 rmm_format_bytes(size).s);
+		 format_bytes(m->now.reserved).s, format_bytes(max ? max : UINT64_MAX).s,
+		 format_bytes(size).s);
 	return 0;
 }
 
@@ -133,10 +202,10 @@ static int make(struct vc_model *m, const struct vc_request *rq, struct vc_error
 	uint64_t initial;
 	char why[512];
 
-	VC_TRY(rmm_initial_size(m, "initial_pool_size", k->initial, &initial, err));
+	VC_TRY(initial_size(m, &initial, err));
 	VC_HAVE(!initial || list_of(p, 0) != UINT32_MAX, "the rmm_pool model", err);
 	if (initial && !expand(m, initial, initial, 0, why, sizeof(why)))
-		return rmm_refuse(m, rq, initial, why, k->release);
+		return refuse(m, rq, initial, why, k->release);
 	p->made = true;
 	return VC_DONE;
 }
@@ -159,12 +228,12 @@ static int pool_alloc(struct vc_model *m, const struct vc_request *rq, struct vc
 	own = list_of(p, rq->stream);
 	VC_HAVE(own != UINT32_MAX && vc_chunks_room(&p->k, 2, own), "the rmm_pool model", err);
 	if (size < rq->size)
-		return rmm_refuse(m, rq, rq->size, "more than 2^64 bytes", release);
+		return refuse(m, rq, rq->size, "more than 2^64 bytes", release);
 	i = find(p, own, size);
 	if (!i)
 		i = grow(m, size, own, why, sizeof(why));
 	if (!i)
-		return rmm_refuse(m, rq, size, why, release);
+		return refuse(m, rq, size, why, release);
 	/* allocate_and_insert_remainder: the rest stays with the list that gave. */
 	vc_chunks_take(&p->k, i, size);
 	vc_chunks_serve(m, i, rq, out);
@@ -198,15 +267,15 @@ static int pool_init(struct vc_model *m, struct vc_error *err)
 	const struct config *k = m->config;
 	uint64_t initial;
 
-	VC_TRY(rmm_initial_size(m, "initial_pool_size", k->initial, &initial, err));
+	VC_TRY(initial_size(m, &initial, err));
 	if (initial % RMM_ALIGNMENT || k->maximum % RMM_ALIGNMENT)
 		return vc_fail(err, VC_EUSAGE,
 			       "initial_pool_size and maximum_pool_size are multiples of 256 bytes "
 			       "in RMM");
 	if (k->maximum && initial > k->maximum)
 		return vc_fail(err, VC_EUSAGE, "initial_pool_size, %s, is more than "
-			       "maximum_pool_size, %s", rmm_format_bytes(initial).s,
-			       rmm_format_bytes(k->maximum).s);
+			       "maximum_pool_size, %s", format_bytes(initial).s,
+			       format_bytes(k->maximum).s);
 	return VC_OK;
 }
 
@@ -224,7 +293,9 @@ static const struct vc_param pool_params[] = {
 	  "card 0), or so many bytes", NULL },
 	{ "maximum_pool_size", VC_P_SIZE, offsetof(struct config, maximum), "0",
 	  "most that it takes from the device; 0: no limit", NULL },
-	RMM_RELEASE(struct config),
+	{ "release", VC_P_ENUM, offsetof(struct config, release), "26.10",
+	  "whose rules and words: those of RMM from this release on (24.12: as far back as read)",
+	  "26.10,25.12,25.4,24.12" },
 	VC_PARAM_END };
 
 const struct vc_model_type vc_model_rmm_pool = {

@@ -95,7 +95,7 @@ expect "a run that died needs more than it had" 0 'gpu=rtx4090 +oom +> 23\.52 Gi
 words() { bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _vramcast_words; echo "${COMPREPLY[@]}"' - "$TMP/c.bash" vramcast "$@"; }
 check "completion of cards" test "$(words sim -g a100-80)" = "a100-80g-pcie a100-80g-sxm"
 check "of transforms" test "$(words sim -x precis)" = precision
-check "of models" test "$(words sim --model gml)" = gmlake
+check "of models" test "$(words sim --model rmm)" = rmm_pool
 check "of sinks" test "$(words plot -t timel)" = timeline
 check "of the words of an option" test "$(words sim --start w)" = warm
 check "of options" test "$(words sim --no-adv)" = --no-advice

@@ -47,7 +47,7 @@ check "in one picture" grep -q 'Of 2 only NVIDIA H100' "$TMP/two.svg"
 run plot $T tests/recordings/lstm.vct -m all -m bfc:framework=jax -t allocators -o "$TMP/map.svg"; expect "recordings and allocators in one map" 0
 check "each with a cell of its own" [ "$(grep -c 'reserved .*, live ' "$TMP/map.svg")" = $((2 * $(grep -c '^VC_MODEL' simulator/models/models.def) + 2)) ]
 check "parameters tell two of a model apart" grep -q '>bfc:framework=jax<' "$TMP/map.svg"
-run plot traces/decomfl.vct -m best_fit -m torch -t allocators -o "$TMP/one.svg"
+run plot traces/decomfl.vct -m cupy -m torch -t allocators -o "$TMP/one.svg"
 said=$(sed -n 's/.*<title id="vct">\([^<]*\)<.*/\1/p' "$TMP/one.svg")
 want="torch reserves $("$VRAMCAST" sim traces/decomfl.vct --json --no-advice | awk -F '[:,]' '/"peak_reserved"/ && !r { r = $2 } /"lower_bound": [0-9]/ && !l { l = $2 } END { printf "%.1f", int((r - l) * 1000 / l) / 10 }') % more than was live"
 check "the title says what PyTorch's cell does: $want" [ "$said" = "$want" ]

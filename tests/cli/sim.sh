@@ -27,8 +27,6 @@ expect "and are held against PyTorch's allocator" 0 'backend:cudaMallocAsync +62
 run sim $t --conf backend:cudaMallocAsync --capacity 30GiB; expect "with the words of that backend" 3 'Allocation on device 0 would exceed allowed memory'
 run sim $t --conf backend:cudaMallocAsync -m torch:segment=64MiB; expect "which has none of the torch model's parameters" 1 '' 'take -m cuda_async'
 run sim $t -m rmm_pool -g h100-80g-pcie; expect "RMM's pool begins with half of the card, and doubles" 0 '= reserved by RMM.s pool'
-run sim $t -m rmm_arena -g h100-80g-pcie; expect "RMM's arena is half of the card" 3 'Maximum pool size exceeded .failed to allocate [0-9.]+ MiB.: No room in arena'
-run sim $t -m rmm_arena; expect "without a card it is what the requests need" 0 '= reserved by RMM.s arena +52\.01 GiB'
 models=$(grep -c '^VC_MODEL' simulator/models/models.def)
 run sim $t -m all; expect "every allocator stands in one table" 0 'live at the peak: 51\.32 GiB'
 [ "$(printf '%s\n' "$out" | grep -cE '^  [a-z_]+( 2\.6)? +(fits|flushes|oom) ')" = "$models" ] && pass "each on its line" || fail "each on its line" "$out"
@@ -36,7 +34,7 @@ run sim $t -m all -m bfc:framework=jax --csv; expect "also as CSV" 0 '^bfc:frame
 [ "$(printf '%s\n' "$out" | wc -l)" = $((models + 2)) ] && pass "with one line each" || fail "with one line each" "$out"
 run sim $t -m all -g a100-40g-sxm --no-advice --json; expect "and in JSON, where each runs out" 3 '"oom_event": 14116'
 run sim $t -m all --json --csv; expect "not as both" 2 '' 'both want standard output'
-run sweep $t --vary model=all --vary capacity=64G,80G; expect "a sweep takes all of them, too" 0 '"model":"paged"'
+run sweep $t --vary model=all --vary capacity=64G,80G; expect "a sweep takes all of them, too" 0 '"model":"cupy"'
 [ "$(printf '%s\n' "$out" | wc -l)" = $((2 * models)) ] && pass "times what else it varies" || fail "times what else it varies" "$out"
 run sim $t; case $out in *"that is the torch model"*) fail "no such note for PyTorch itself" "$out" ;; *) pass "no such note for PyTorch itself" ;; esac
 run sim $t --torch 1.9; expect "an unknown version is refused with the known ones" 2 '' '2\.0'

@@ -386,9 +386,6 @@ static void other_ways(void)
 		{ "cuda_async", "bound=low", NULL, NULL },
 		{ "cuda_async", "bound=low,framework=cuda,reuse=own", NULL, NULL },
 		{ "cuda_async", "bound=high,framework=cuda,reuse=own", NULL, NULL },
-		{ "gmlake", "frag_limit=4MiB", NULL, NULL },
-		{ "gmlake", "frag_limit=12MiB,reuse_limit=2,auto_gc=300MiB", NULL, NULL },
-		{ "gmlake", "frag_limit=2MiB,defrag_level=1", NULL, NULL },
 		{ "rmm_pool", "initial_pool_size=0", NULL, NULL },
 	};
 

@@ -24,7 +24,7 @@ of_room() {
 	simulator/anatomy | simulator/rewrite | simulator/transforms) units test_transforms test_autocast test_period test_layers test_foreach test_formulas test_reduction; cli anatomy
 		echo tests/transforms/recorded.sh tests/answers/answers.sh; cli limits; echo tests/ladders/ladders.sh; cli plot seeds whatif estimate ;;
 	simulator/models) echo tests/golden/golden.sh build/tests/conformance tests/whatif/truth.sh; units test_known test_past_runs; echo tests/oracle-bfc/bfc.sh tests/oracle-rmm/rmm.sh
-		units test_bfc test_rmm test_cuda_async test_gmlake test_rules test_torch_snapshot test_device_window; cli sim ;;
+		units test_bfc test_rmm test_cuda_async test_rules test_torch_snapshot test_device_window; cli sim ;;
 	simulator/replay) units test_past test_past_runs test_known test_engine test_peaks test_infer test_device_window test_cards test_source; echo tests/golden/golden.sh build/tests/conformance; cli sim failures snapshot ledger ;;
 	simulator/sources) units test_codec test_torch_snapshot test_pickle test_source test_fuzz_corpus test_infer; cli recordings snapshots snapshot bad_input trace_format formats ;;
 	simulator/observers) cli sim plot ledger formats; units test_visual_golden test_engine; echo tests/golden/golden.sh ;;

@@ -1,19 +1,17 @@
 #!/bin/sh
-# check.sh cupy|mindspore - random operations through the real memory pool, and through the model.
+# check.sh - random operations through CuPy's memory pool, and through the model.
 #   ORACLE_CUPY=14.2.0   release of CuPy    ORACLE_OPS=1000000   operations
 #   ORACLE_SEED=1        first seed         ORACLE_CACHE=DIR     the unpacked wheel (outside the tree)
 #   ORACLE_KEEP=DIR      where scripts that differ go
-here=$(dirname "$0"); pool=$1
+here=$(dirname "$0"); pool=cupy
 export ORACLE_CACHE="${ORACLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast-oracle}"
-export ORACLE_CUPY="${ORACLE_CUPY:-14.2.0}" GLOG_v=4
+export ORACLE_CUPY="${ORACLE_CUPY:-14.2.0}"
 keep=${ORACLE_KEEP:-$BUILD/oracle-$pool-found}; play=$BUILD/tests/oracle-pools-play; each=2000; batch=50
 t=$(mktemp -d) || exit 1
 trap 'rm -rf "$t"' EXIT
-case $pool in
-cupy) name="CuPy $ORACLE_CUPY"; set -- env "PYTHONPATH=$ORACLE_CACHE/cupy/$ORACLE_CUPY" python3 "$here/cupy_driver.py" "$ORACLE_CACHE/cupy/device.so" ;;
-mindspore) name="MindSpore 2.0.0"; set -- "$ORACLE_CACHE/mindspore/driver" ;;
-esac
-"$here/build.sh" "$pool" || { echo "not ok - $name could not be fetched"; exit 1; }
+name="CuPy $ORACLE_CUPY"
+set -- env "PYTHONPATH=$ORACLE_CACHE/cupy/$ORACLE_CUPY" python3 "$here/cupy_driver.py" "$ORACLE_CACHE/cupy/device.so"
+"$here/build.sh" || { echo "not ok - $name could not be fetched"; exit 1; }
 seed=${ORACLE_SEED:-1}; ops=0; refused=0; back=0; different=0; scripts=0
 while [ "$ops" -lt "${ORACLE_OPS:-1000000}" ] && [ "$different" -lt 5 ]; do
 	pairs=

@@ -147,11 +147,7 @@ static void begin(struct player *p, const char *model, const char *head)
 		va++;
 	d.total = total;
 	d.va = (enum vc_va_policy)va;
-	if (!strcmp(model, "mindspore"))
-		snprintf(conf, sizeof(conf), "unit=%" PRIu64 ",limit=%" PRIu64, unit,
-			 limit ? limit : (uint64_t)1 << 40);
-	else
-		snprintf(conf, sizeof(conf), "limit=%" PRIu64, limit);
+	snprintf(conf, sizeof(conf), "limit=%" PRIu64, limit);
 	p->streams = (struct vc_streams){ handles, 4 };
 	p->m.type = vc_model_by_name(model);
 	if (!p->m.type)

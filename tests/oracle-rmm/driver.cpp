@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// driver.cpp - plays a script with pool_memory_resource or arena_memory_resource of one RMM release, compiled from its headers
+// driver.cpp - plays a script with pool_memory_resource of one RMM release, compiled from its headers
 // against the CUDA runtime below, which knows memory, streams and events by number only, and writes what happens (README.md).
 //   usage: driver SCRIPT
 #if __has_include("rmm/mr/pool_memory_resource.hpp")
-#include "rmm/mr/arena_memory_resource.hpp"
 #include "rmm/mr/cuda_memory_resource.hpp"
 #include "rmm/mr/pool_memory_resource.hpp"
 #define STREAM_FIRST
@@ -11,7 +10,6 @@
 #define SINCE_26_6 // its classes are in librmm.so, the templates below them in headers
 #endif
 #else
-#include "rmm/mr/device/arena_memory_resource.hpp"
 #include "rmm/mr/device/cuda_memory_resource.hpp"
 #include "rmm/mr/device/pool_memory_resource.hpp"
 #endif
@@ -145,12 +143,10 @@ struct Upstream {
 	friend constexpr void get_property(Upstream const &, cuda::mr::device_accessible) noexcept {}
 };
 using Pool = rmm::mr::pool_memory_resource;
-using Arena = rmm::mr::arena_memory_resource;
 #define UP Upstream{}
 #else
 using Upstream = rmm::mr::cuda_memory_resource;
 using Pool = rmm::mr::pool_memory_resource<Upstream>;
-using Arena = rmm::mr::arena_memory_resource<Upstream>;
 static Upstream up;
 #define UP &up
 #endif
@@ -164,17 +160,14 @@ template <typename R> static void put(R &r, void *p, size_t n, cudaStream_t s) {
 
 struct Resource {
 	std::unique_ptr<Pool> pool;
-	std::unique_ptr<Arena> arena;
 
 	void make(const Script &s)
 	{
-		if (!strcmp(s.resource, "pool") && !pool)
+		if (!pool)
 			pool = std::make_unique<Pool>(UP, s.initial, given_size(s.maximum));
-		if (strcmp(s.resource, "pool") && !arena)
-			arena = std::make_unique<Arena>(UP, given_size(s.initial));
 	}
-	void *allocate(size_t n, cudaStream_t s) { return pool ? get(*pool, n, s) : get(*arena, n, s); }
-	void deallocate(void *p, size_t n, cudaStream_t s) { pool ? put(*pool, p, n, s) : put(*arena, p, n, s); }
+	void *allocate(size_t n, cudaStream_t s) { return get(*pool, n, s); }
+	void deallocate(void *p, size_t n, cudaStream_t s) { put(*pool, p, n, s); }
 };
 
 // Its words without the places in the source: " at:FILE:LINE" and " at: FILE:LINE".

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* play.c - operation scripts for the rmm models and what RMM's own source did with them.
+/* play.c - operation scripts for the rmm_pool model and what RMM's own source did with them.
  *
  * usage: play SCRIPT RESULT...               replay, compare line by line with the real one
- *        play -r SEED OPERATIONS pool|arena  write a random script
+ *        play -r SEED OPERATIONS pool        write a random script
  * The format is described in README.md. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static uint64_t some_size(void)
 	case 2: return 1 + play_dice(2 * p);
 	case 3: return base[play_dice(24)];
 	case 4: return p + play_dice(3) * 256 - 256;
-	case 5: return MIB - 512 + play_dice(1024); /* on and beside what the global arena serves */
+	case 5: return MIB - 512 + play_dice(1024);
 	default: return play_dice(3) ? base[play_dice(24)] : 1 + play_dice(2 * p);
 	}
 }
@@ -37,15 +37,12 @@ static void header(const char *resource)
 	static const uint64_t starts[] = { 0, 0, 256, 3 * MIB, 64 * MIB, 300 * MIB + 256,
 					   1024 * MIB, 3072 * MIB };
 	static const char *const va[] = { "inc", "dec", "fit", "mix" };
-	bool arena = !strcmp(resource, "arena");
 	uint64_t initial = play_pick(starts, 8);
 	uint64_t maxima[] = { 0, 0, initial + 256, 2 * initial + 64 * MIB, 3000 * MIB + 768 };
 	uint64_t totals[] = { initial + 2 * MIB, initial * 2 + 96 * MIB + 777, 6000 * MIB,
 			      24576 * MIB };
-	uint64_t maximum = arena ? 0 : play_pick(maxima, 5);
+	uint64_t maximum = play_pick(maxima, 5);
 
-	if (arena && initial == 256)
-		initial = MIB + play_dice(5 * MIB);
 	if (maximum && maximum < initial)
 		maximum = initial;
 	printf("%s initial %" PRIu64 " maximum %" PRIu64 " total %" PRIu64 " va %s\n", resource,
@@ -100,8 +97,6 @@ static void write_script(uint64_t seed, uint64_t operations, const char *resourc
 }
 
 /* ---- the model ---- */
-static bool is_pool;
-
 static const char *begin(const char *script, const char *result, char *params, size_t room,
 			 struct vc_device_config *d)
 {
@@ -113,17 +108,13 @@ static const char *begin(const char *script, const char *result, char *params, s
 		play_die("not a script", script);
 	if (sscanf(result, "release %*s as %7s", release) != 1)
 		play_die("not a result", result);
-	is_pool = !strcmp(resource, "pool");
+	if (strcmp(resource, "pool"))
+		play_die("only of pools", script);
 	d->total = total;
 	d->va = play_policy(policy);
-	if (is_pool)
-		snprintf(params, room, "initial_pool_size=%" PRIu64 ",maximum_pool_size=%" PRIu64
-			 ",release=%s", initial, maximum, release);
-	else if (initial)
-		snprintf(params, room, "arena_size=%" PRIu64 ",release=%s", initial, release);
-	else
-		snprintf(params, room, "arena_size=half,release=%s", release);
-	return is_pool ? "rmm_pool" : "rmm_arena";
+	snprintf(params, room, "initial_pool_size=%" PRIu64 ",maximum_pool_size=%" PRIu64
+		 ",release=%s", initial, maximum, release);
+	return "rmm_pool";
 }
 
 static void do_line(struct player *p, const char *line)
@@ -143,12 +134,9 @@ static void do_line(struct player *p, const char *line)
 		vc_device_set_others(p->m.device, id);
 	} else if (p->live[id]) {
 		p->live[id] = false;
-		if (is_pool)
-			rmm_pool_free_on(&p->m, &p->block[id], (uint32_t)n);
-		else
-			p->m.type->free(&p->m, &p->block[id]); /* the stream changes nothing */
+		rmm_pool_free_on(&p->m, &p->block[id], (uint32_t)n);
 	}
-	if (p->operations % 64 == 0 && is_pool)
+	if (p->operations % 64 == 0)
 		play_say(p, "S %" PRIu64, p->m.now.reserved);
 }
 
@@ -162,6 +150,6 @@ int main(int argc, char **argv)
 	}
 	if (argc < 3 || argc % 2 == 0)
 		play_die("usage", "play SCRIPT RESULT [SCRIPT RESULT...] | play -r SEED "
-				  "OPERATIONS pool|arena");
+				  "OPERATIONS pool");
 	return play_compare(&rules, argc - 1, argv + 1);
 }

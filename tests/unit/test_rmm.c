@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rmm.c - what is special about the rmm models: growth, streams, superblocks, words. What
- * their every move is held against lies in tests/oracle-rmm. */
+/* test_rmm.c - what is special about the rmm_pool model: growth, streams, words. What its
+ * every move is held against lies in tests/oracle-rmm. */
 #include "tests/support/model_world.h"
 
 #include <string.h>
@@ -103,7 +103,7 @@ static void words_are_those_of_the_release(void **unused)
 		"exceeded (failed to allocate 2.000000 GiB): Not enough room to grow, "
 		"current/max/try size = 1024.000000 MiB, 1.500000 GiB, 2.000000 GiB");
 	close_world(&w);
-	assert_int_equal(open_world(&w, "rmm_arena", 8 * GIB, "release=24.12", NULL), 0);
+	assert_int_equal(open_world(&w, "rmm_pool", 8 * GIB, "release=24.12", NULL), 0);
 	refused(&w, 6 * GIB, "std::bad_alloc: out_of_memory: RMM failure: Maximum pool size "
 		"exceeded");
 	assert_int_equal(w.m.now.reserved, 4 * GIB);
@@ -124,51 +124,6 @@ static void wrong_sizes_are_refused_at_the_start(void **unused)
 		assert_non_null(strstr(err.message, "pool_size"));
 		close_world(&w);
 	}
-	assert_int_equal(open_world(&w, "rmm_arena", 8 * GIB, "arena_size=512KiB", NULL), 0);
-	refused(&w, 1, "RMM failure: Arena size smaller than minimum superblock size.");
-	close_world(&w);
-}
-
-static void streams_borrow_superblocks(void **unused)
-{
-	struct world w;
-	struct vc_block a, b, c;
-
-	(void)unused;
-	assert_int_equal(open_world(&w, "rmm_arena", 8 * GIB, "arena_size=4MiB", NULL), 0);
-	a = ask(&w, 1000, 0);
-	b = ask(&w, 1000, 1); /* a superblock of its own */
-	assert_int_equal(b.addr, a.addr + MIB);
-	assert_int_equal(ask(&w, 1000, 0).addr, a.addr + 1024);
-	c = ask(&w, 2 * MIB, 0);
-	assert_int_equal(c.addr, a.addr + 2 * MIB);
-	w.m.type->free(&w.m, &c);
-	w.m.type->free(&w.m, &b);
-	/* Empty, but lent: only a request that does not fit brings it back, beside the free end. */
-	assert_int_equal(ask(&w, 3 * MIB, 1).addr, b.addr);
-	assert_int_equal(w.m.now.retries, 1);
-	close_world(&w);
-}
-
-static void without_a_card_an_arena_is_as_large_as_it_must_be(void **unused)
-{
-	struct world w;
-	struct vc_block a;
-
-	(void)unused;
-	assert_int_equal(open_world(&w, "rmm_arena", VC_DEVICE_UNLIMITED, NULL, NULL), 0);
-	a = ask(&w, 1000, 0);
-	assert_int_equal(w.m.now.reserved, 2 * MIB);
-	ask(&w, 10 * MIB, 0);
-	assert_int_equal(w.m.now.reserved, 12 * MIB); /* 1 + 10, in pages of 2 MiB */
-	assert_int_equal(vc_device_taken(w.m.device), 12 * MIB);
-	w.m.type->free(&w.m, &a);
-	close_world(&w);
-	/* In an arena of that size the same blocks fit. */
-	assert_int_equal(open_world(&w, "rmm_arena", 8 * GIB, "arena_size=12MiB", NULL), 0);
-	ask(&w, 1000, 0);
-	ask(&w, 10 * MIB, 0);
-	close_world(&w);
 }
 
 int main(void)
@@ -179,8 +134,6 @@ int main(void)
 		cmocka_unit_test(a_pool_at_its_maximum_gives_free_pieces_back),
 		cmocka_unit_test(words_are_those_of_the_release),
 		cmocka_unit_test(wrong_sizes_are_refused_at_the_start),
-		cmocka_unit_test(streams_borrow_superblocks),
-		cmocka_unit_test(without_a_card_an_arena_is_as_large_as_it_must_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,12 +6,16 @@ NULL_DIR := $(BUILD)/nullgpu
 # libraries are preloaded into programs that are built without.
 NULL_CFLAGS = $(filter-out -fsanitize% -fno-sanitize% --coverage,$(ALL_CFLAGS)) -Wno-unused-parameter
 
-# $(call null_lib,SONAME,VERSION NODE or -,TABLE,SOURCES,FLAGS,FLAGS OF THE LINKER)
+$(NULL_DIR)/%.def: nullgpu/names/stubs.txt nullgpu/names/stubs.awk
+	$(Q)mkdir -p $(@D)
+	$(Q)awk -v library=$* -f nullgpu/names/stubs.awk $< > $@
+
+# $(call null_lib,SONAME,VERSION NODE or -,LIBRARY OF names/stubs.txt,SOURCES,FLAGS,FLAGS OF THE LINKER)
 define null_lib_rules
 NULL_LIBS += $(NULL_DIR)/vcnull-$(1)
-$(NULL_DIR)/obj/$(1)/%.o: nullgpu/%.c nullgpu/names/$(3).def nullgpu/build.mk $(BUILD)/config.mk
+$(NULL_DIR)/obj/$(1)/%.o: nullgpu/%.c $(NULL_DIR)/$(3).def nullgpu/build.mk $(BUILD)/config.mk
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(NULL_CFLAGS) $(5) -DVC_TABLE='"nullgpu/names/$(3).def"' -c -o $$@ $$<
+	$$(Q)$$(CC) $$(NULL_CFLAGS) $(5) -DVC_TABLE='"$(abspath $(NULL_DIR))/$(3).def"' -c -o $$@ $$<
 $(NULL_DIR)/obj/$(1)/%.o: common/%.c nullgpu/build.mk $(BUILD)/config.mk
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(NULL_CFLAGS) -c -o $$@ $$<
@@ -97,11 +101,11 @@ $(NULL_DIR)/vcnull-cudnn-plans: $(PLANS_OBJ)
 define plans_lib_rules
 PLANS_LIBS += $(NULL_DIR)/vcnull-plans-$(1)
 $(NULL_DIR)/vcnull-plans-$(1): nullgpu/cublaslt.c nullgpu/stubs.c nullgpu/plans_products.c nullgpu/null.h \
-		nullgpu/names/cublaslt.def nullgpu/build.mk
+		$(NULL_DIR)/cublaslt.def nullgpu/build.mk
 	$$(Q)mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)printf '$(1) { global: *; };\n' > $$@.map
-	$$(Q)$$(CC) $$(filter-out -MMD -MP,$$(NULL_CFLAGS)) -DVC_TABLE='"nullgpu/names/cublaslt.def"' -shared \
+	$$(Q)$$(CC) $$(filter-out -MMD -MP,$$(NULL_CFLAGS)) -DVC_TABLE='"$(abspath $(NULL_DIR))/cublaslt.def"' -shared \
 		-Wl,-soname,$(1) -Wl,--version-script=$$@.map -Wl,-z,now -o $$@ $$(filter %.c,$$^)
 endef
 $(eval $(call plans_lib_rules,libcublasLt.so.12))

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stubs.c - a function for every name in a table; built once per library.
+/* stubs.c - a function for every name in a list; built once per library.
  *
  * What has real behaviour elsewhere in the library needs no row. All are weak, for functions that
  * only one version of a library defines. These answer "success" (or "not supported"), note that
- * they were called, and fill the outputs that a caller would otherwise read undefined. Rows:
- *   STUB(name)                     success
- *   STUB_NOSUP(name)               not supported
- *   STUB_HANDLE(name, i)           success; argument i (from 0) points at a handle to make
- *   STUB_ZERO(name, i, type)       success; argument i points at a size that becomes 0
- *   STUB_ZERO2(name, i, t, j, u)   the same for two arguments
- *   STUB_DONE(name, i)             success; argument i points at an int of the host that becomes 0
- *   STUB_MATRIX(name, i, r, c, b)  argument i points at an int that becomes 0: scratch for a matrix
- *                                  of r x c (arguments), b of them (argument, or _one for one)
- *   STUB_MATRIX2(name, i, j, r, c, b)  the same with long sizes, on the device (i) and the host (j)
- *   STUB_SPARSE(name, i)           argument i points at a long size that becomes 0: scratch for the
- *                                  sparse matrices made so far (cusparse.c)
- * Positions count integer and pointer arguments only: floating point ones travel elsewhere. */
+ * they were called, and fill the outputs that a caller would otherwise read undefined. The rows,
+ * which names/stubs.awk makes, are described in names/stubs.txt. */
 #include "nullgpu/null.h"
 
 #ifndef VC_NOSUP_CODE
@@ -30,9 +19,9 @@
 	long a18, long a19
 #define CLEAR(i, type) if (a##i) { *(type *)a##i = 0; }
 
-#define STUB(name) WEAK int name(void); \
+#define STUB_SUCCESS(name) WEAK int name(void); \
 	WEAK int name(void) { TOUCH(name); return 0; }
-#define STUB_NOSUP(name) WEAK int name(void); \
+#define STUB_UNSUPPORTED(name) WEAK int name(void); \
 	WEAK int name(void) { TOUCH(name); return VC_NOSUP_CODE; }
 #define STUB_HANDLE(name, i) WEAK int name(ARGS); \
 	WEAK int name(ARGS) { static long object[32]; TOUCH(name); \

@@ -8,7 +8,7 @@ rooms='vramcast.c commands common tracer allocator nullgpu visualize visualize/s
 
 # Comments: /* */ and // of C, # of Python (its docstrings count as code, as for cloc's --docstring-as-code).
 count() { awk '
-	FNR == 1 { inside = 0; python = FILENAME ~ /\.py$/ }
+	FNR == 1 { inside = 0; python = FILENAME ~ /\.(py|txt|awk)$/ }
 	{
 		s = $0
 		if (python) sub(/^[ \t]*#.*/, "", s)
@@ -30,8 +30,8 @@ count() { awk '
 for r in $rooms; do
 	if [ -f "$r" ]; then files=$r
 	else files=$(find "$r" -maxdepth 1 -name '*.[ch]' -o -maxdepth 1 -name '*.def' -o -maxdepth 1 -name '*.css' -o -maxdepth 1 -name '*.js' -o -maxdepth 1 -name '*.py'); fi
-	# The null GPU has its tables of names and its Python in folders of their own.
-	[ "$r" = nullgpu ] && files="$files $(find nullgpu/names nullgpu/python -name '*.def' -o -name '*.py')"
+	# The null GPU has its lists of names and its Python in folders of their own.
+	[ "$r" = nullgpu ] && files="$files $(find nullgpu/names nullgpu/python -name '*.txt' -o -name '*.awk' -o -name '*.py')"
 	[ -n "$files" ] && echo "$r $(echo "$files" | wc -w) $(count $files)"
 done | awk -v mode="$1" '
 	{ room[NR] = $1; files[NR] = $2; lines[NR] = $3; all += $3; f += $2 }

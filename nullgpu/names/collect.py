@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""collect.py - development tool: merges what PyTorch wheels ask of the CUDA libraries into *.def.
+"""collect.py - development tool: what PyTorch wheels ask of the CUDA libraries and no stand-in in build/ has.
 
     make && python3 nullgpu/names/collect.py WHEEL...      (needs nm; run from the repository root)
 
-Only names are stored. A row that is there already is kept, so arguments written by hand stay.
-Functions that the libraries built in build/ define themselves get no row."""
+Prints the names; those that need no behaviour of their own belong into stubs.txt."""
 import glob
 import os
 import re
@@ -15,22 +14,20 @@ import sys
 import tempfile
 import zipfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-# table -> pattern of the names it holds; the first match decides
-TABLES = [("runtime", r"(__)?cuda[A-Z]"), ("cublaslt", r"cublasLt"), ("cublas", r"cublas"),
-          ("cudnn", r"cudnn[A-Z]"), ("cufft", r"cufft"), ("curand", r"curand"),
-          ("cusparselt", r"cusparseLt"), ("cusparse", r"cusparse"), ("cusolver", r"cusolver"),
-          ("nccl", r"nccl[A-Z]"), ("nvrtc", r"nvrtc"), ("nvjitlink", r"(__)?nvJitLink"),
-          ("cupti", r"cupti"), ("cufile", r"cuFile"), ("nvshmem", r"nvshmem"), ("nvtx", r"nvtx"),
-          ("nvml", r"nvml"), ("driver", r"cu[A-Z]")]
+FUNCTION = re.compile(r"(__)?(cuda[A-Z]|cublas|cudnn[A-Z]|cufft|curand|cusparse|cusolver|nccl[A-Z]|nvrtc|"
+                      r"nvJitLink|cupti|cuFile|nvshmem|nvtx|nvml|cu[A-Z])")
 # driver, NVML and NCCL functions are also looked up by name while the program runs
 LOOKED_UP = re.compile(rb"\x00((?:cu(?:Mem|Stream|Device|Ctx|Get|Multicast|Green|Init|Driver|Func|"
                        rb"Module|Library|Kernel|Launch|Event|Pointer|Tensor|Coredump|Graph|"
                        rb"Occupancy|Link)|nvml|cuFile)[A-Za-z0-9_]{2,60})(?=\x00)")
 
 
-def table_of(name):
-    return next((t for t, pattern in TABLES if re.match(pattern, name)), None)
+def symbols(path):
+    """Names that an object wants, and those that it defines."""
+    out = subprocess.run(["nm", "-D", path], capture_output=True, text=True).stdout
+    rows = [line.split() for line in out.splitlines()]
+    return ({r[1].partition("@")[0] for r in rows if len(r) == 2 and r[0] in "Uw"},
+            {r[2].partition("@")[0] for r in rows if len(r) == 3})
 
 
 def scan(wheel):
@@ -44,44 +41,19 @@ def scan(wheel):
             with tempfile.NamedTemporaryFile() as copy:
                 shutil.copyfileobj(z.open(member), copy)
                 copy.flush()
-                out = subprocess.run(["nm", "-D", copy.name], capture_output=True, text=True).stdout
-                for line in out.splitlines():
-                    p = line.split()
-                    if len(p) == 2 and p[0] in "Uw":
-                        wanted.add(p[1].partition("@")[0])
-                    elif len(p) == 3:
-                        defined.add(p[2].partition("@")[0])
+                more, own = symbols(copy.name)
+                wanted |= more
+                defined |= own
                 if "cuda" in base or "torch_cpu" in base:
                     with open(copy.name, "rb") as f:
                         wanted |= {m.decode() for m in LOOKED_UP.findall(f.read())}
-    return wanted - defined
-
-
-def written():
-    objects = [o for o in glob.glob("build/nullgpu/obj/*/*.o") if not o.endswith("/stubs.o")]
-    out = subprocess.run(["nm"] + objects, capture_output=True, text=True).stdout if objects else ""
-    return set(re.findall(r" T (\w+)", out))
+    return {n for n in wanted - defined if FUNCTION.match(n)}
 
 
 def main():
-    own = written()
-    names = {t: {} for t, _ in TABLES}
-    for table in names:
-        path = os.path.join(HERE, table + ".def")
-        for line in open(path) if os.path.exists(path) else []:
-            m = re.match(r"STUB\w*\((\w+)", line)
-            if m:
-                names[table][m[1]] = line.rstrip("\n")
-    for wheel in sys.argv[1:]:
-        for name in scan(wheel):
-            table = table_of(name)
-            if table and name not in own:
-                names[table].setdefault(name, "STUB(%s)" % name)
-    for table, rows in names.items():
-        with open(os.path.join(HERE, table + ".def"), "w") as f:
-            f.write("/* SPDX-License-Identifier: Apache-2.0 */\n"
-                    "/* %s.def - functions that PyTorch wheels ask for, see collect.py */\n" % table)
-            f.writelines(rows[n] + "\n" for n in sorted(rows))
+    have = set().union(*(symbols(path)[1] for path in glob.glob("build/nullgpu/vcnull-lib*")))
+    for name in sorted(set().union(*map(scan, sys.argv[1:])) - have):
+        print(name)
 
 
 main()

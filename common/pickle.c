@@ -3,7 +3,7 @@
 #include "common/pickle.h"
 
 #include "common/mapped.h"
-#include "common/pickle_lines.h"
+#include "common/pickle_refuse.h"
 #include "common/pickle_machine.h"
 
 #define TEXT_MAX ((uint64_t)64 << 20)
@@ -206,7 +206,7 @@ static int rare(struct pickle_machine *m, uint8_t op)
 		rc = take(m, 1, &v);
 		if (!rc && v > 5)
 			return vc_fail(m->err, VC_ENOSUP,
-				       "pickle protocol %llu is not known (0 to 5 are)",
+				       "pickle protocol %llu is not known (2 to 5 are)",
 				       (unsigned long long)v);
 		return rc;
 	case 0x95: return take(m, 8, &v); /* FRAME: only a hint how much to read */
@@ -226,7 +226,7 @@ static int rare(struct pickle_machine *m, uint8_t op)
 		return rc;
 	case '1': return pickle_pop_mark(m, &m->n);
 	case '2': rc = pickle_has(m, 1); return rc ? rc : pickle_push(m, m->stack[m->n - 1]);
-	default: return pickle_line_operation(m, op);
+	default: return pickle_refuse(m, op);
 	}
 }
 

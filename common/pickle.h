@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pickle.h - reads Python pickles as data: protocols 0 to 5, never executing anything.
+/* pickle.h - reads Python pickles as data: protocols 2 to 5, never executing anything.
  *
  * A builder receives containers and items as they come; the reader itself keeps only the pickle
  * machine's stack and memo, so a builder that folds items into something small makes huge files

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot_writer.h - writes pickles the way Python (protocols 0 and 4) and TorchScript (protocol
- * 2) do, for tests and benches that need snapshots nobody recorded. */
+/* snapshot_writer.h - writes pickles the way Python (protocol 4, and 2 item by item) and TorchScript
+ * (protocol 2) do, for tests and benches that need snapshots nobody recorded. */
 #ifndef VC_SNAPSHOT_WRITER_H
 #define VC_SNAPSHOT_WRITER_H
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum pw_style { PW_PYTHON0, PW_TORCHSCRIPT2, PW_PYTHON4 };
+enum pw_style { PW_ITEMS2, PW_TORCHSCRIPT2, PW_PYTHON4 };
 
 struct pw {
 	enum pw_style style;
@@ -44,19 +44,10 @@ static inline void pw_little(struct pw *w, uint64_t v, size_t n)
 	pw_raw(w, b, n);
 }
 
-static inline void pw_line(struct pw *w, const char *fmt, long long v)
-{
-	char text[64];
-
-	pw_raw(w, text, (size_t)snprintf(text, sizeof(text), fmt, v));
-}
-
 static inline uint32_t pw_memo(struct pw *w)
 {
 	if (w->style == PW_PYTHON4)
 		pw_op(w, (char)0x94);
-	else if (w->style == PW_PYTHON0)
-		pw_line(w, "p%lld\n", w->memos);
 	else
 		pw_op(w, w->memos < 256 ? 'q' : 'r'),
 			pw_little(w, w->memos, w->memos < 256 ? 1 : 4);
@@ -65,10 +56,7 @@ static inline uint32_t pw_memo(struct pw *w)
 
 static inline void pw_get(struct pw *w, uint32_t memo)
 {
-	if (w->style == PW_PYTHON0)
-		pw_line(w, "g%lld\n", memo);
-	else
-		pw_op(w, memo < 256 ? 'h' : 'j'), pw_little(w, memo, memo < 256 ? 1 : 4);
+	pw_op(w, memo < 256 ? 'h' : 'j'), pw_little(w, memo, memo < 256 ? 1 : 4);
 }
 
 /* Texts are memoised by content, as interned strings are. */
@@ -82,11 +70,7 @@ static inline void pw_text(struct pw *w, const char *s)
 			return;
 		}
 	}
-	if (w->style == PW_PYTHON0) {
-		pw_raw(w, "V", 1);
-		pw_raw(w, s, n);
-		pw_raw(w, "\n", 1);
-	} else if (w->style == PW_PYTHON4 && n < 256) {
+	if (w->style == PW_PYTHON4 && n < 256) {
 		pw_op(w, (char)0x8c);
 		pw_little(w, n, 1);
 		pw_raw(w, s, n);
@@ -104,9 +88,7 @@ static inline void pw_text(struct pw *w, const char *s)
 
 static inline void pw_int(struct pw *w, int64_t v)
 {
-	if (w->style == PW_PYTHON0)
-		pw_line(w, "I%lld\n", v);
-	else if (v >= 0 && v < 256)
+	if (v >= 0 && v < 256)
 		pw_op(w, 'K'), pw_little(w, (uint64_t)v, 1);
 	else if (v >= 0 && v < 65536)
 		pw_op(w, 'M'), pw_little(w, (uint64_t)v, 2);
@@ -118,63 +100,53 @@ static inline void pw_int(struct pw *w, int64_t v)
 
 static inline void pw_bool(struct pw *w, int v)
 {
-	if (w->style == PW_PYTHON0)
-		pw_raw(w, v ? "I01\n" : "I00\n", 4);
-	else
-		pw_op(w, (char)(v ? 0x88 : 0x89));
+	pw_op(w, (char)(v ? 0x88 : 0x89));
 }
 
 static inline void pw_dict(struct pw *w) /* then key, value, ..., pw_dict_end */
 {
-	if (w->style == PW_PYTHON0)
-		pw_raw(w, "(d", 2);
-	else
-		pw_op(w, '}');
+	pw_op(w, '}');
 	pw_memo(w);
-	if (w->style != PW_PYTHON0)
+	if (w->style != PW_ITEMS2)
 		pw_op(w, '(');
 }
 
 static inline void pw_item(struct pw *w) /* after each key and value of a dictionary */
 {
-	if (w->style == PW_PYTHON0)
+	if (w->style == PW_ITEMS2)
 		pw_op(w, 's');
 }
 
 static inline void pw_dict_end(struct pw *w)
 {
-	if (w->style != PW_PYTHON0)
+	if (w->style != PW_ITEMS2)
 		pw_op(w, 'u');
 }
 
 static inline void pw_list(struct pw *w)
 {
-	if (w->style == PW_PYTHON0)
-		pw_raw(w, "(l", 2);
-	else
-		pw_op(w, ']');
+	pw_op(w, ']');
 	pw_memo(w);
-	if (w->style != PW_PYTHON0)
+	if (w->style != PW_ITEMS2)
 		pw_op(w, '(');
 }
 
 static inline void pw_list_item(struct pw *w)
 {
-	if (w->style == PW_PYTHON0)
+	if (w->style == PW_ITEMS2)
 		pw_op(w, 'a');
 }
 
 static inline void pw_list_end(struct pw *w)
 {
-	if (w->style != PW_PYTHON0)
+	if (w->style != PW_ITEMS2)
 		pw_op(w, 'e');
 }
 
 static inline void pw_begin(struct pw *w, enum pw_style style)
 {
 	*w = (struct pw){ .style = style };
-	if (style != PW_PYTHON0)
-		pw_op(w, (char)0x80), pw_little(w, style == PW_PYTHON4 ? 4 : 2, 1);
+	pw_op(w, (char)0x80), pw_little(w, style == PW_PYTHON4 ? 4 : 2, 1);
 }
 
 static inline void pw_end(struct pw *w)

@@ -167,7 +167,7 @@ static const char *spell(const struct vc_trace *t)
 
 static void expect(const struct shot *s, const char *events)
 {
-	for (int style = PW_PYTHON0; style <= PW_PYTHON4; style++) {
+	for (int style = PW_ITEMS2; style <= PW_PYTHON4; style++) {
 		struct vc_trace t;
 
 		read_shot(s, style, &t);

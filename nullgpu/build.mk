@@ -67,7 +67,7 @@ $(call null_lib, libcufile.so.0, -, cufile)
 $(call null_lib, libnvshmem_host.so.3, NVSHMEM, nvshmem)
 $(call null_lib, libnvJitLink.so.12, libnvJitLink.so.12, nvjitlink)
 $(call null_lib, libnvJitLink.so.13, libnvJitLink.so.13, nvjitlink)
-$(call null_lib, libnvToolsExt.so.1, libnvToolsExt.so.1, nvtx, nvtx)
+$(call null_lib, libnvToolsExt.so.1, libnvToolsExt.so.1, nvtx)
 
 # The model of alias.c: an empty library with room for three names.
 null_64 = $(subst x,$(1)$(1)$(1)$(1),xxxxxxxxxxxxxxxx)
@@ -114,7 +114,7 @@ EXTRA += $(NULL_DIR)/vcnull-cudnn-plans $(PLANS_LIBS)
 INSTALL_LIBS += $(NULL_DIR)/vcnull-cudnn-plans $(PLANS_LIBS)
 
 # The stand-in nvidia-smi: a program, which needs no library of ours.
-SMI_OBJ := $(addprefix $(NULL_DIR)/obj/smi/,smi.o smi_query.o card.o architecture.o)
+SMI_OBJ := $(addprefix $(NULL_DIR)/obj/smi/,smi.o card.o architecture.o)
 $(NULL_DIR)/obj/smi/%.o: nullgpu/%.c nullgpu/build.mk $(BUILD)/config.mk
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(NULL_CFLAGS) -c -o $@ $<

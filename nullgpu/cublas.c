@@ -62,7 +62,6 @@ VC_API_DOES(cublasGetMathMode, (struct blas *h, int *mode), *mode = h->math_mode
 VC_API_DOES(cublasSetMathMode, (struct blas *h, int mode), h->math_mode = mode)
 VC_API_DOES(cublasGetPointerMode_v2, (struct blas *h, int *mode), *mode = h->pointer_mode)
 VC_API_DOES(cublasSetPointerMode_v2, (struct blas *h, int mode), h->pointer_mode = mode)
-VC_API_RETURNS(cublasSetWorkspace_v2, (struct blas *h, void *workspace, size_t size), 0)
 VC_API_DOES(cublasGetVersion_v2, (struct blas *h, int *v), *v = CUBLAS_VERSION)
 
 VC_API(const char *, cublasGetStatusString, int status)

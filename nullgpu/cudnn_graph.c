@@ -348,8 +348,6 @@ VC_API(int, cudnnBackendDestroyDescriptor, struct vc_cudnn_node *d)
 	return 0;
 }
 
-VC_API_RETURNS(cudnnBackendInitialize, (struct vc_cudnn_node *d), 0)
-VC_API_RETURNS(cudnnBackendFinalize, (struct vc_cudnn_node *d), 0)
 
 VC_API(int, cudnnBackendSetAttribute, struct vc_cudnn_node *d, int name, int type, int64_t count,
        const void *value)

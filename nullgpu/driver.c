@@ -97,7 +97,6 @@ VC_API(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *active
 	return 0;
 }
 
-VC_API_RETURNS(cuDevicePrimaryCtxRelease_v2, (int device), 0)
 VC_API_DOES(cuCtxGetCurrent, (void **context), *context = context_of(vc_null_current()))
 
 VC_API(int, cuCtxSetCurrent, void *context)
@@ -146,11 +145,9 @@ VC_API_RETURNS(cuModuleLoadDataEx, (void **m, const void *image, unsigned n, voi
 	cuModuleLoadData(m, image))
 VC_API_RETURNS(cuModuleLoad, (void **m, const char *path), cuModuleLoadData(m, path))
 VC_API_RETURNS(cuModuleLoadFatBinary, (void **m, const void *binary), cuModuleLoadData(m, binary))
-VC_API_RETURNS(cuModuleUnload, (void *m), 0)
 VC_API_RETURNS(cuLibraryLoadData, (void **lib, const void *code, void *jit, void *jit_values,
        unsigned n_jit, void *options, void *values, unsigned n),
 	cuModuleLoadData(lib, code))
-VC_API_RETURNS(cuLibraryUnload, (void *lib), 0)
 
 /* Kept for the life of the process: modules are loaded a few hundred times at most. */
 VC_API(int, cuModuleGetFunction, void **f, void *m, const char *name)
@@ -195,8 +192,6 @@ VC_API(int, cuFuncGetAttribute, int *v, int attribute, void *f)
 VC_API_RETURNS(cuKernelGetAttribute, (int *v, int attribute, void *f, int device),
 	cuFuncGetAttribute(v, attribute, f))
 VC_API_DOES(cuFuncGetName, (const char **name, void *f), *name = f)
-VC_API_RETURNS(cuFuncSetAttribute, (void *f, int attribute, int v), 0)
-VC_API_RETURNS(cuFuncSetCacheConfig, (void *f, int config), 0)
 
 VC_API(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *n, void *f, int threads, size_t s)
 {

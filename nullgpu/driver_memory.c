@@ -234,16 +234,3 @@ VC_API(int, cuMemGetAllocationPropertiesFromHandle, struct allocation_prop *prop
 	prop->location_type = 1; /* a device */
 	return 0;
 }
-
-/* No other process can see this device. */
-VC_API_RETURNS(cuMemExportToShareableHandle, (void *out, uint64_t handle, int type, uint64_t flags),
-	VC_NULL_NOSUP)
-VC_API_RETURNS(cuMemImportFromShareableHandle, (uint64_t *handle, void *in, int type),
-	VC_NULL_NOSUP)
-VC_API_RETURNS(cuMulticastCreate, (uint64_t *handle, const void *prop), VC_NULL_NOSUP)
-VC_API_RETURNS(cuMulticastAddDevice, (uint64_t handle, int device), VC_NULL_NOSUP)
-VC_API_RETURNS(cuMulticastBindMem, (uint64_t handle, size_t at, uint64_t memory, size_t offset,
-       size_t n),
-	VC_NULL_NOSUP)
-VC_API_RETURNS(cuMulticastUnbind, (uint64_t handle, int device, size_t offset, size_t n),
-	VC_NULL_NOSUP)

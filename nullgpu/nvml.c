@@ -28,7 +28,6 @@ static int index_of(const void *device)
 VC_API_DOES(nvmlInit_v2, (void), vc_null_card())
 VC_API_RETURNS(nvmlInit, (void), nvmlInit_v2())
 VC_API_RETURNS(nvmlInitWithFlags, (unsigned flags), nvmlInit_v2())
-VC_API_RETURNS(nvmlShutdown, (void), 0)
 
 VC_API(const char *, nvmlErrorString, int e)
 {
@@ -106,23 +105,6 @@ VC_API(int, nvmlDeviceGetMemoryInfo_v2, void *device, unsigned long long *m)
 	return 0;
 }
 
-VC_API_RETURNS(nvmlDeviceGetBAR1MemoryInfo, (void *device, unsigned long long *m), NVML_NOSUP)
-/* What nobody can know of a card that is not there: torch.cuda.utilization, power_draw, temperature
- * and clock_rate ask for it. */
-VC_API_RETURNS(nvmlDeviceGetUtilizationRates, (void *device, unsigned *rates), NVML_NOSUP)
-VC_API_RETURNS(nvmlDeviceGetPowerUsage, (void *device, unsigned *milliwatts), NVML_NOSUP)
-VC_API_RETURNS(nvmlDeviceGetEnforcedPowerLimit, (void *device, unsigned *milliwatts), NVML_NOSUP)
-VC_API_RETURNS(nvmlDeviceGetPowerManagementLimit, (void *device, unsigned *milliwatts), NVML_NOSUP)
-VC_API_RETURNS(nvmlDeviceGetTotalEnergyConsumption, (void *device, unsigned long long *mj),
-	NVML_NOSUP)
-VC_API_RETURNS(nvmlDeviceGetTemperature, (void *device, int sensor, unsigned *celsius), NVML_NOSUP)
-VC_API_RETURNS(nvmlDeviceGetTemperatureV, (void *device, void *temperature), NVML_NOSUP)
-VC_API_RETURNS(nvmlDeviceGetFanSpeed, (void *device, unsigned *speed), NVML_NOSUP)
-VC_API_RETURNS(nvmlDeviceGetClockInfo, (void *device, int type, unsigned *mhz), NVML_NOSUP)
-VC_API_RETURNS(nvmlDeviceGetEccMode, (void *device, int *current, int *pending), NVML_NOSUP)
-VC_API_RETURNS(nvmlDeviceGetMigMode, (void *device, unsigned *current, unsigned *pending),
-	NVML_NOSUP)
-VC_API_RETURNS(nvmlSystemGetConfComputeState, (void *state), NVML_NOSUP)
 /* The link that cards of that generation have, of 16 lanes: PCIe 3 up to Turing, 4 up to Ada, then
  * 5. */
 VC_API_DOES(nvmlDeviceGetCurrPcieLinkGeneration, (void *device, unsigned *generation),
@@ -143,8 +125,6 @@ VC_API(int, nvmlDeviceGetFieldValues, void *device, int n, struct field *fields)
 		fields[i].result = NVML_NOSUP;
 	return 0;
 }
-
-VC_API_RETURNS(nvmlDeviceGetSerial, (void *device, char *s, unsigned n), NVML_NOSUP)
 
 /* Writes this process and its neighbours; `width` is the caller's version of the structure, of
  * which the first has only the two fields that all versions begin with. */
@@ -169,13 +149,6 @@ VC_API_RETURNS(nvmlDeviceGetComputeRunningProcesses_v2, (void *device, unsigned 
 VC_API_RETURNS(nvmlDeviceGetComputeRunningProcesses, (void *device, unsigned *n, void *out),
 	list_processes(index_of(device), n, out, offsetof(struct process, gpu_instance)))
 VC_API_DOES(nvmlDeviceGetP2PStatus, (void *a, void *b, int index, int *status), *status = 0)
-VC_API_RETURNS(nvmlDeviceGetNvLinkState, (void *device, unsigned link, int *active), NVML_NOSUP)
-VC_API_RETURNS(nvmlDeviceGetNvLinkCapability, (void *device, unsigned link, int which,
-       unsigned *is), NVML_NOSUP)
-VC_API_RETURNS(nvmlDeviceGetNvLinkRemoteDeviceType, (void *device, unsigned link, int *type),
-	NVML_NOSUP)
-VC_API_RETURNS(nvmlDeviceGetNvLinkRemotePciInfo_v2, (void *device, unsigned link, void *pci),
-	NVML_NOSUP)
 
 /* nvmlGpuFabricInfoV_t; `version` holds the size of the caller's structure in its low 24 bits. */
 struct fabric_info {

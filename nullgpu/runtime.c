@@ -143,7 +143,6 @@ VC_API(int, cudaFuncGetAttributes, char *out, const void *f)
 	return 0;
 }
 
-VC_API_RETURNS(cudaFuncSetAttribute, (const void *f, int attribute, int value), 0)
 
 VC_API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *n, const void *f,
        int threads, size_t shared, unsigned flags)
@@ -189,7 +188,6 @@ VC_API(int, cudaSetDevice, int device)
 
 VC_API_RETURNS(cudaDeviceSynchronize, (void),
 	vc_runtime_result(vc_null_device_sync(vc_null_current())))
-VC_API_RETURNS(cudaDeviceReset, (void), 0)
 VC_API_DOES(cudaRuntimeGetVersion, (int *v), *v = VC_CUDA_MAJOR >= 13 ? 13000 : 12080)
 VC_API_DOES(cudaDriverGetVersion, (int *v), *v = 13000)
 
@@ -213,7 +211,6 @@ VC_API(int, cudaDeviceGetStreamPriorityRange, int *least, int *greatest)
 VC_API_DOES(cudaDeviceGetPCIBusId, (char *s, int n, int device),
 	snprintf(s, (size_t)n, "0000:%02X:00.0", device + 1))
 VC_API_DOES(cudaDeviceCanAccessPeer, (int *yes, int a, int b), *yes = a != b)
-VC_API_RETURNS(cudaDeviceEnablePeerAccess, (int peer, unsigned flags), 0)
 
 VC_API(int, cudaDeviceGetLimit, size_t *v, int limit)
 {
@@ -375,5 +372,3 @@ VC_API_DOES(cudaGetDriverEntryPointByVersion, (const char *name, void **f, unsig
 VC_API_RETURNS(cudaGetDriverEntryPoint, (const char *name, void **f, unsigned long long flags,
        int *status),
 	cudaGetDriverEntryPointByVersion(name, f, 12000, flags, status))
-VC_API_RETURNS(cudaProfilerStart, (void), 0)
-VC_API_RETURNS(cudaProfilerStop, (void), 0)

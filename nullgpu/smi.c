@@ -1,45 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* smi.c - a stand-in nvidia-smi: the list of cards, the queries that scripts make, the table.
+/* smi.c - a stand-in nvidia-smi: the list of cards and the queries that scripts make.
  *
- * Programs start it for a line in their log, and stop where there is none. What it cannot know
- * (temperature, power, utilization) is "[N/A]", as on cards that do not tell. It links none of the
- * stand-in libraries, so it is no process that uses a device. */
-#include "nullgpu/smi.h"
-#include "nullgpu/usage.h"
-
+ * Programs start it for a line in their log or for the size of the card, and stop where there is
+ * none. What it cannot know (temperature, power, utilization) is "[N/A]", as on cards that do not
+ * tell. It links none of the stand-in libraries, so it is no process that uses a device. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { OK, USAGE = 2 }; /* of nvidia-smi's exit codes */
+#include "nullgpu/null.h"
+#include "nullgpu/usage.h"
 
-struct words {
-	const char *query, *apps, *format, *ids;
-	bool list, fields;
+enum { OK, USAGE = 2, NO_DEVICE = 6, TEXT = 160, FIELDS = 96 }; /* the first: its exit codes */
+
+struct smi {
+	const struct vc_null_card *card;
+	bool shown[VC_NULL_DEVICES]; /* -i names devices */
+	uint64_t used[VC_NULL_DEVICES];
+	int sm_mhz, memory_mhz; /* 0: not known */
 };
 
 /* ---- what the processes hold ---- */
 
-static void add_process(struct vc_smi *m, const struct vc_null_report *r, int device)
-{
-	char link[64];
-	if (m->processes == VC_SMI_PROCESSES)
-		return;
-	struct vc_smi_process *p = &m->process[m->processes++];
-	*p = (struct vc_smi_process){ .pid = r->pid, .device = device,
-		.used = r->device[device].used + m->card->context };
-	snprintf(link, sizeof link, "/proc/%d/exe", r->pid);
-	ssize_t n = readlink(link, p->name, sizeof p->name - 1);
-	p->name[n < 0 ? 0 : n] = 0;
-	if (n < 0)
-		snprintf(p->name, sizeof p->name, "[Not Found]");
-}
-
-static void read_process(struct vc_smi *m, const char *path)
+static void read_process(struct smi *m, const char *path)
 {
 	static struct vc_null_report r; /* large */
 	FILE *f = fopen(path, "rb");
@@ -49,29 +35,17 @@ static void read_process(struct vc_smi *m, const char *path)
 	if (!whole || r.ended || kill(r.pid, 0) < 0)
 		return;
 	for (int i = 0; i < m->card->devices; i++)
-		if (r.device[i].peak)
-			add_process(m, &r, i);
+		m->used[i] += r.device[i].peak ? r.device[i].used + m->card->context : 0;
 }
 
-static void add_others(struct vc_smi *m, int device)
-{
-	unsigned pid;
-	uint64_t size;
-	for (int i = 0; (size = vc_null_other(device, i, &pid)), pid; i++) {
-		m->used[device] += size;
-		if (m->processes < VC_SMI_PROCESSES)
-			m->process[m->processes++] = (struct vc_smi_process){
-				.pid = (int)pid, .device = device, .used = size,
-				.name = "[Not Found]" };
-	}
-}
-
-void vc_smi_look(struct vc_smi *m)
+/* Out of what the processes of this dry run leave in their private folder. */
+static void look(struct smi *m)
 {
 	const char *folder = getenv("VRAMCAST_NULL_REPORT");
 	const char *clocks = getenv("VRAMCAST_NULL_CLOCKS");
 	struct dirent *entry;
 	DIR *d = folder ? opendir(folder) : NULL;
+	unsigned pid;
 	if (clocks)
 		sscanf(clocks, "%d,%d", &m->sm_mhz, &m->memory_mhz);
 	while (d && (entry = readdir(d)) != NULL) {
@@ -83,89 +57,133 @@ void vc_smi_look(struct vc_smi *m)
 	}
 	if (d)
 		closedir(d);
-	for (int i = 0; i < m->processes; i++)
-		m->used[m->process[i].device] += m->process[i].used;
 	for (int i = 0; i < m->card->devices; i++)
-		add_others(m, i);
+		for (int k = 0; m->used[i] += vc_null_other(i, k, &pid), pid; k++)
+			;
 }
 
-/* ---- what is printed ---- */
+/* ---- fields, in NVIDIA's words (nvidia-smi --help-query-gpu) ---- */
 
-static int list_cards(const struct vc_smi *m)
+enum what { NOW, DRIVER, COUNT, NAME, INDEX, UUID, BUS_ID, TOTAL, RESERVED, USED, FREE, CAPABILITY,
+	MODE, STATE, SM_CLOCK, MEMORY_CLOCK, UNKNOWN };
+
+static const struct field { const char *name, *unit; enum what what; } fields[] = {
+	{ "timestamp", "", NOW }, { "driver_version", "", DRIVER }, { "count", "", COUNT },
+	{ "name", "", NAME }, { "gpu_name", "", NAME }, { "index", "", INDEX },
+	{ "uuid", "", UUID }, { "gpu_uuid", "", UUID }, { "pci.bus_id", "", BUS_ID },
+	{ "gpu_bus_id", "", BUS_ID }, { "memory.total", "MiB", TOTAL },
+	{ "memory.reserved", "MiB", RESERVED }, { "memory.used", "MiB", USED },
+	{ "memory.free", "MiB", FREE }, { "compute_cap", "", CAPABILITY },
+	{ "compute_mode", "", MODE }, { "pstate", "", STATE }, { "clocks.max.sm", "MHz", SM_CLOCK },
+	{ "clocks.max.graphics", "MHz", SM_CLOCK }, { "clocks.max.memory", "MHz", MEMORY_CLOCK },
+	{ "utilization.gpu", "%", UNKNOWN }, { "utilization.memory", "%", UNKNOWN },
+	{ "power.draw", "W", UNKNOWN }, { "power.limit", "W", UNKNOWN },
+};
+
+static const struct field *find(const char *name, size_t n)
 {
-	for (int i = 0; i < m->card->devices; i++)
-		if (m->shown[i])
-			printf("GPU %d: %s (UUID: " VC_NULL_UUID ")\n", i, m->card->name, i);
-	return OK;
+	static const struct field other = { "", "", UNKNOWN };
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+		if (strlen(fields[i].name) == n && strncmp(name, fields[i].name, n) == 0)
+			return &fields[i];
+	return &other;
 }
 
-static void rule(const char *line)
+static int mebibytes(char *out, uint64_t bytes)
 {
-	puts(line);
+	return snprintf(out, TEXT, "%llu", (unsigned long long)(bytes / VC_MIB));
 }
 
-static void print_card(const struct vc_smi *m, int i)
+/* False: not known. */
+static bool answer(const struct smi *m, int i, enum what what, char *out)
 {
-	char memory[40];
-	snprintf(memory, sizeof memory, "%7lluMiB / %6lluMiB",
-		 (unsigned long long)(m->used[i] / VC_MIB),
-		 (unsigned long long)(m->card->board / VC_MIB));
-	printf("| %3d  %-30.30s Off |   00000000:%02X:00.0 Off | %20s |\n", i, m->card->name, i + 1,
-	       "N/A");
-	printf("| %-39s | %22s | %8s %11s |\n", "N/A   N/A   P0              N/A /  N/A", memory,
-	       "N/A", "Default");
-	printf("|%41s|%24s| %20s |\n", "", "", "N/A");
-	rule("+-----------------------------------------+------------------------+"
-	     "----------------------+");
-}
-
-static void print_processes(const struct vc_smi *m)
-{
-	int n = 0;
-	rule("\n+------------------------------------------------------------------------------"
-	     "-----------+");
-	printf("| %-87s |\n", "Processes:");
-	printf("| %-87s |\n", " GPU   GI   CI              PID   Type   Process name"
-	       "                        GPU Memory");
-	printf("| %-87s |\n", "       ID   ID                                              "
-	       "                 Usage");
-	rule("|=========================================================================="
-	     "===============|");
-	for (int i = 0; i < m->processes; i++) {
-		const struct vc_smi_process *p = &m->process[i];
-		if (!m->shown[p->device])
-			continue;
-		printf("| %4d   N/A  N/A %16d %6s   %-28.28s %11lluMiB   |\n", p->device,
-		       p->pid, "C", p->name, (unsigned long long)(p->used / VC_MIB));
-		n++;
-	}
-	if (!n)
-		printf("| %-87s |\n", " No running processes found");
-	rule("+------------------------------------------------------------------------------"
-	     "-----------+");
-}
-
-static int print_table(const struct vc_smi *m)
-{
+	const struct vc_null_card *c = m->card;
+	uint64_t used = m->used[i];
 	time_t now = time(NULL);
-	printf("%.24s\n", ctime(&now));
-	rule("+------------------------------------------------------------------------------"
-	     "-----------+");
-	printf("| NVIDIA-SMI %-22s Driver Version: %-14s CUDA Version: %-8s |\n", VC_NULL_DRIVER,
-	       VC_NULL_DRIVER, "13.0");
-	rule("+-----------------------------------------+------------------------+"
-	     "----------------------+");
-	printf("| %-39s | %-22s | %-20s |\n", "GPU  Name                 Persistence-M",
-	       "Bus-Id          Disp.A", "Volatile Uncorr. ECC");
-	printf("| %-39s | %22s | %-20s |\n", "Fan  Temp   Perf          Pwr:Usage/Cap",
-	       "Memory-Usage", "GPU-Util  Compute M.");
-	printf("|%41s|%24s| %20s |\n", "", "", "MIG M.");
-	rule("|=========================================+========================+"
-	     "======================|");
+	switch (what) {
+	case NOW: return strftime(out, TEXT, "%Y/%m/%d %H:%M:%S.000", localtime(&now)) > 0;
+	case DRIVER: return snprintf(out, TEXT, "%s", VC_NULL_DRIVER) > 0;
+	case COUNT: return snprintf(out, TEXT, "%d", c->devices) > 0;
+	case NAME: return snprintf(out, TEXT, "%s", c->name) > 0;
+	case INDEX: return snprintf(out, TEXT, "%d", i) > 0;
+	case UUID: return snprintf(out, TEXT, VC_NULL_UUID, i) > 0;
+	case BUS_ID: return snprintf(out, TEXT, "00000000:%02X:00.0", i + 1) > 0;
+	case TOTAL: return mebibytes(out, c->board) > 0;
+	case RESERVED: return mebibytes(out, c->board - c->total) > 0;
+	case USED: return mebibytes(out, used) > 0;
+	case FREE: return mebibytes(out, used < c->total ? c->total - used : 0) > 0;
+	case CAPABILITY: return snprintf(out, TEXT, "%d.%d", c->cc / 10, c->cc % 10) > 0;
+	case MODE: return snprintf(out, TEXT, "Default") > 0;
+	case STATE: return snprintf(out, TEXT, "P0") > 0;
+	case SM_CLOCK: return snprintf(out, TEXT, "%d", m->sm_mhz) > 0 && m->sm_mhz > 0;
+	case MEMORY_CLOCK: return snprintf(out, TEXT, "%d", m->memory_mhz) > 0 && m->memory_mhz > 0;
+	default: return false;
+	}
+}
+
+/* ---- rows of comma-separated values ---- */
+
+struct query {
+	struct { const char *name; int n; const struct field *field; } column[FIELDS];
+	int n;
+	bool header, units;
+};
+
+/* The next word of a list with commas and blanks between; NULL: no more. */
+static const char *next_word(const char **at, size_t *n)
+{
+	*at += strspn(*at, ", ");
+	const char *word = *at;
+	*n = strcspn(word, ", ");
+	*at += *n;
+	return *n ? word : NULL;
+}
+
+static bool read_query(struct query *q, const char *names, const char *format)
+{
+	const char *word;
+	bool csv = false;
+	size_t n;
+	for (; q->n < FIELDS && (word = next_word(&names, &n)) != NULL; q->n++) {
+		q->column[q->n].name = word;
+		q->column[q->n].n = (int)n;
+		q->column[q->n].field = find(word, n);
+	}
+	while (format && (word = next_word(&format, &n)) != NULL) {
+		csv |= n == 3 && strncmp(word, "csv", n) == 0;
+		q->header &= n != 8 || strncmp(word, "noheader", n) != 0;
+		q->units &= n != 7 || strncmp(word, "nounits", n) != 0;
+	}
+	return csv && q->n;
+}
+
+static void print_row(const struct query *q, const struct smi *m, int device)
+{
+	for (int i = 0; i < q->n; i++) {
+		const struct field *f = q->column[i].field;
+		char text[TEXT];
+		bool known = answer(m, device, f->what, text), unit = q->units && *f->unit;
+		printf("%s%s%s%s", i ? ", " : "", known ? text : "[N/A]", known && unit ? " " : "",
+		       known && unit ? f->unit : "");
+	}
+	putchar('\n');
+}
+
+static int answer_query(const struct smi *m, const char *names, const char *format)
+{
+	struct query q = { .header = true, .units = true };
+	if (!read_query(&q, names, format))
+		return puts("\"--format=\" switch is missing: nvidia-smi answers queries as "
+			    "--format=csv"), USAGE;
+	for (int i = 0; q.header && i < q.n; i++) {
+		bool unit = q.units && *q.column[i].field->unit;
+		printf("%s%.*s%s%s%s%s", i ? ", " : "", q.column[i].n, q.column[i].name,
+		       unit ? " [" : "", unit ? q.column[i].field->unit : "", unit ? "]" : "",
+		       i + 1 == q.n ? "\n" : "");
+	}
 	for (int i = 0; i < m->card->devices; i++)
 		if (m->shown[i])
-			print_card(m, i);
-	print_processes(m);
+			print_row(&q, m, i);
 	return OK;
 }
 
@@ -186,33 +204,7 @@ static bool takes(int argc, char **argv, int *i, const char *name, const char **
 	return true;
 }
 
-static bool is(const char *word, const char *brief, const char *full)
-{
-	return strcmp(word, brief) == 0 || strcmp(word, full) == 0;
-}
-
-static int parse(int argc, char **argv, struct words *w)
-{
-	for (int i = 1; i < argc; i++) {
-		if (is(argv[i], "-L", "--list-gpus"))
-			w->list = true;
-		else if (strcmp(argv[i], "--help-query-gpu") == 0)
-			w->fields = true;
-		else if (takes(argc, argv, &i, "--query-gpu", &w->query) ||
-			 takes(argc, argv, &i, "--query-compute-apps", &w->apps) ||
-			 takes(argc, argv, &i, "--format", &w->format) ||
-			 takes(argc, argv, &i, "--id", &w->ids) ||
-			 takes(argc, argv, &i, "-i", &w->ids))
-			continue;
-		else
-			return printf("nvidia-smi of the null GPU: '%s' is not played; what is: "
-				      "-L, --query-gpu=, --query-compute-apps=, --format=, -i, "
-				      "and the table without any\n", argv[i]), USAGE;
-	}
-	return OK;
-}
-
-static int choose(struct vc_smi *m, const char *ids)
+static bool choose(struct smi *m, const char *ids)
 {
 	for (int i = 0; i < m->card->devices; i++)
 		m->shown[i] = !ids;
@@ -220,29 +212,39 @@ static int choose(struct vc_smi *m, const char *ids)
 		char *end;
 		long i = strtol(ids, &end, 10);
 		if (end == ids || i < 0 || i >= m->card->devices || (*end && *end != ','))
-			return puts("No devices were found"), 6;
+			return false;
 		m->shown[i] = true;
 		ids = *end ? end + 1 : end;
 	}
-	return OK;
+	return true;
 }
 
 int main(int argc, char **argv)
 {
-	struct words w = { 0 };
-	static struct vc_smi m;
-	int rc = parse(argc, argv, &w);
-	if (rc)
-		return rc;
+	const char *query = NULL, *format = NULL, *ids = NULL;
+	static struct smi m;
+	bool list = false;
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-L") || !strcmp(argv[i], "--list-gpus"))
+			list = true;
+		else if (!takes(argc, argv, &i, "--query-gpu", &query) &&
+			 !takes(argc, argv, &i, "--format", &format) &&
+			 !takes(argc, argv, &i, "--id", &ids) && !takes(argc, argv, &i, "-i", &ids))
+			return printf("nvidia-smi of the null GPU: '%s' is not played; what is: "
+				      "-L, --query-gpu=, --format= and -i\n", argv[i]), USAGE;
+	}
 	unsetenv("CUDA_VISIBLE_DEVICES"); /* nvidia-smi shows what the machine has */
 	m.card = vc_null_card();
-	rc = choose(&m, w.ids);
-	if (rc)
-		return rc;
-	vc_smi_look(&m);
-	if (w.fields)
-		return vc_smi_fields(), OK;
-	if (w.query || w.apps)
-		return vc_smi_query(&m, w.query ? w.query : w.apps, w.format, !w.query);
-	return w.list ? list_cards(&m) : print_table(&m);
+	if (!choose(&m, ids))
+		return puts("No devices were found"), NO_DEVICE;
+	look(&m);
+	for (int i = 0; list && i < m.card->devices; i++)
+		if (m.shown[i])
+			printf("GPU %d: %s (UUID: " VC_NULL_UUID ")\n", i, m.card->name, i);
+	if (list)
+		return OK;
+	if (query)
+		return answer_query(&m, query, format);
+	/* The table that is asked for without a query: the same figures, without its frame. */
+	return answer_query(&m, "index,name,memory.used,memory.total", "csv");
 }

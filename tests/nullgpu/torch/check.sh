@@ -114,7 +114,8 @@ check_share() {
 }
 
 # NVTX, as the program calls it, becomes marks.
-check_nvtx() {
+check_nvtx() { # PyTorch 2.4 calls a library for them, whose stand-in does nothing
+	case $version in *2.4.*) return ;; esac
 	"$py" -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("nvtx"))' || "${py%/*}/pip" install -q nvtx > /dev/null 2>&1
 	dry -o "$TMP/a.vct" -- "$py" $here/marks.py "$TMP/expected"
 	"$VRAMCAST" dump "$TMP/a.vct" | sed -n 's/^[0-9]* [0-9]* mark device=0/mark/p' |

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot_writer.h - writes pickles the way Python (protocol 4, and 2 item by item) and TorchScript
- * (protocol 2) do, for tests and benches that need snapshots nobody recorded. */
+/* snapshot_writer.h - writes pickles the way Python (protocol 4, and 2 item by item) and
+ * TorchScript (protocol 2) do, for tests and benches that need snapshots nobody recorded. */
 #ifndef VC_SNAPSHOT_WRITER_H
 #define VC_SNAPSHOT_WRITER_H
 

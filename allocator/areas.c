@@ -2,9 +2,6 @@
 /* areas.c - see areas.h. */
 #include "allocator/areas.h"
 
-#include <stdlib.h>
-
-
 static void add(struct vc_areas *a, uint64_t at, uint64_t end)
 {
 	if (end > at)

@@ -5,11 +5,9 @@
  * So torch.cuda.empty_cache() can give back an area in which nothing lives, as PyTorch does with
  * its own segments; it comes back with the next request that has its place there. Not safe for
  * threads by itself, but for vc_areas_holding. */
-#ifndef VC_AREAS_H
-#define VC_AREAS_H
+#pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 #include "common/memory_plan.h"
 
@@ -38,5 +36,3 @@ struct vc_area *vc_areas_at(struct vc_areas *a, uint64_t offset);
 struct vc_area *vc_areas_holding(const struct vc_areas *a, const void *p);
 /* Give back those in which nothing lives. The runtime waits for the device. */
 void vc_areas_trim(struct vc_areas *a);
-
-#endif

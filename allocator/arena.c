@@ -6,9 +6,6 @@
  * never overlap, so these two decide whether a place is free. */
 #include "allocator/arena.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 
 enum { LEVELS = 5, GRAM = 3 /* requests that together say where one is */ };

@@ -4,10 +4,7 @@
  * The program's requests are followed along those of the plan. A place is given out only when
  * nothing that lives overlaps it, whatever the plan says; a request that differs gets none. Not
  * safe for threads by itself. */
-#ifndef VC_ARENA_H
-#define VC_ARENA_H
-
-#include <stdbool.h>
+#pragma once
 
 #include "common/memory_plan.h"
 
@@ -33,5 +30,3 @@ uint64_t vc_arena_take(struct vc_arena *a, uint64_t size, uint64_t stream);
 void vc_arena_refuse(struct vc_arena *a, uint64_t offset);
 /* Give the block at that offset back; its size, 0 = no block begins there. */
 uint64_t vc_arena_give(struct vc_arena *a, uint64_t offset);
-
-#endif

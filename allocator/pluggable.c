@@ -7,7 +7,6 @@
  * allocator does it, and given back when the device runs out. */
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/types.h>
 
 #include "allocator/served.h"

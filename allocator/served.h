@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* served.h - the arena on a device: memory, streams, what is learned, what is reported. */
-#ifndef VC_SERVED_H
-#define VC_SERVED_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "common/std.h"
 
 struct vc_served_totals {
 	uint64_t bytes, requested, count, freed_bytes, freed_count;
@@ -33,5 +30,3 @@ void vc_served_lost(const void *p);
 struct vc_served_totals vc_served_totals(int device);
 void vc_served_end(void);
 void *vc_served_function(const char *name); /* of the CUDA runtime */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slots.h - where the functions of PyTorch's CUDA allocator stand in its vtable. */
-#ifndef VC_SLOTS_H
-#define VC_SLOTS_H
+#pragma once
 
 struct vc_slots {
 	int first, last; /* minor versions of PyTorch 2 */
@@ -13,5 +12,3 @@ struct vc_slots {
 
 /* Of the minor version; NULL: not known. */
 const struct vc_slots *vc_slots(int minor);
-
-#endif

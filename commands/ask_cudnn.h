@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ask_cudnn.h - asks the installed cuDNN which plans it would make, for predictions. */
-#ifndef VC_ASK_CUDNN_H
-#define VC_ASK_CUDNN_H
+#pragma once
 
 #include "common/opt.h"
 #include "simulator/session/named_plans.h"
@@ -14,5 +13,3 @@ extern const struct vc_asker vc_installed_asker;
 /* Where these are among a command's options, its runs ask the installed cuDNN. config: of the
  * command, which begins with its struct vc_run_options then. */
 void vc_ask_cudnn(const struct vc_option *const *tables, void *config);
-
-#endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* card_properties.h - a card of the table in the words that cuDNN asks for. */
-#ifndef VC_CARD_PROPERTIES_H
-#define VC_CARD_PROPERTIES_H
-
-#include <stddef.h>
+#pragma once
 
 #include "nullgpu/properties.h"
 #include "simulator/replay/cards.h"
@@ -17,5 +14,3 @@ static inline int vc_card_properties(const struct vc_card *card, char *out, size
 	vc_card_clocks(card, &p.clock_mhz, &p.memory_mhz);
 	return vc_properties_text(&p, out, n, err);
 }
-
-#endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dryrun.c - vramcast dryrun: a program on a card that is not there. */
 #define _GNU_SOURCE /* asprintf */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dryrun.h - what the files of `vramcast dryrun` share: a run on one card, and what came out.
  */
-#ifndef VC_CMD_DRYRUN_H
-#define VC_CMD_DRYRUN_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -163,5 +160,3 @@ int vc_world_roles(const char *path, struct vc_role **roles, size_t *n, struct v
 
 /* The same as JSON (vramcast.dryrun/1) into the file `path`. */
 int vc_dryrun_write(const struct vc_dryrun *runs, size_t n, const char *path, struct vc_error *err);
-
-#endif

@@ -3,9 +3,6 @@
 #define _GNU_SOURCE /* asprintf, glob */
 #include <dirent.h>
 #include <glob.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "commands/cmd_dryrun.h"

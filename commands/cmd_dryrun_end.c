@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dryrun_end.c - how the program of a dry run ended: as a whole, and process by process. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "commands/cmd_dryrun.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dryrun_others.c - memory of other processes on the card of a dry run: SIZE or SIZE@PID. */
 #define _GNU_SOURCE /* setenv */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "commands/cmd_dryrun.h"
 #include "common/param.h"

@@ -7,9 +7,6 @@
  * over the recorded requests is the second run, and the third. */
 #define _GNU_SOURCE /* glob, asprintf */
 #include <glob.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "commands/cmd_dryrun.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dryrun_run.h - one run of the program of a dry run, and the ranks that are played beside it.
  */
-#ifndef VC_CMD_DRYRUN_RUN_H
-#define VC_CMD_DRYRUN_RUN_H
+#pragma once
 
 #include "commands/cmd_dryrun.h"
 #include "commands/record_keep.h"
@@ -33,5 +32,3 @@ int vc_dryrun_put_stage(const struct vc_dryrun_config *c, const struct vc_stage 
 			struct vc_error *err);
 /* Runs the program on the card of r->d, judges it and says what came out. The exit code, or < 0. */
 int vc_dryrun_card(struct vc_dryrun_run *r, size_t argc, char **argv, struct vc_console *con);
-
-#endif

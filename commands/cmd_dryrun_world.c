@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dryrun_world.c - one process as a rank of a large job: its environment, and which ranks are
  * worth a run of their own. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "commands/cmd_dryrun.h"

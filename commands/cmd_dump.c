@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dump.c - vramcast dump: events as text, one per line. */
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "common/utf8.h"
 #include "simulator/session/session.h"

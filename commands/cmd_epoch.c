@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_epoch.c - vramcast epoch: what samples of differing length need, over an epoch. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "commands/fit_program.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_estimate.c - vramcast estimate: memory of a training run nobody recorded, by published
  * formulas only. Every term names its source; the least trustworthy answer vramcast gives. */
-#include <math.h>
-#include <string.h>
 
 #include "common/param.h"
 #include "common/emit.h"

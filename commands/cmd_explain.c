@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_explain.c - vramcast explain: what a pasted out-of-memory message means and what to try. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/emit.h"
 #include "common/io.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_export.c - vramcast export: a trace as .vct, or a replay of it in another program's format.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/site.h"
 #include "simulator/session/session.h"

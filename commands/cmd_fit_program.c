@@ -3,11 +3,6 @@
  * next one is worth most, and its recording joins them. Proved is what two neighbours show: the
  * largest value that ran and the smallest that did not. */
 #include <dirent.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "commands/fit_program.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_gpus.c - vramcast gpus: the card profiles, and which of several cards to take. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "common/emit.h"
 #include "common/opt.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_info.c - vramcast info: what is in a trace, who made it, and how far it can be trusted. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/program.h"
 #include "common/site.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_list.c - vramcast list, help and completions: everything that is plugged in, from the
  * tables. */
-#include <string.h>
 
 #include "common/opt.h"
 #include "common/param.h"

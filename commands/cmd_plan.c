@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_plan.c - vramcast plan: where the blocks of a recording would best lie, and how far from the
  * best PyTorch's own allocator is. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "commands/plan_file.h"
 #include "commands/progress.h"

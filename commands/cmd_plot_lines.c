@@ -2,14 +2,9 @@
 /* cmd_plot_lines.c - results that sweep and sim wrote as JSON, read back. */
 #include "commands/cmd_plot_lines.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/json.h"
 #include "common/param.h"
 #include "common/vec.h"
-
 
 enum { KEYS = 8 };
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_plot_lines.h - results that sweep and sim wrote as JSON, read back for pictures and other
  * formats. */
-#ifndef VC_CMD_PLOT_LINES_H
-#define VC_CMD_PLOT_LINES_H
+#pragma once
 
 #include "simulator/replay/result.h"
 
@@ -11,5 +10,3 @@
 int vc_lines_probe(const char *path);
 /* Append its runs to *result (n of them; vc_result_fini each). They carry numbers, no curves. */
 int vc_lines_read(const char *path, struct vc_result **result, size_t *n, struct vc_error *err);
-
-#endif

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_ranks.c - vramcast ranks: the recordings of a whole job, one per rank. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "commands/run_and_write.h"
 #include "common/emit.h"

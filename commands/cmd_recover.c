@@ -2,9 +2,6 @@
 /* cmd_recover.c - vramcast recover: finish the traces of a recording that was cut off. */
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_schema.c - vramcast schema: what --json of a command holds, as a JSON schema. The table is
  * schemas.def. */
-#include <stdio.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/opt.h"

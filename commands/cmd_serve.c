@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_serve.c - vramcast serve: does a trace of requests fit the KV cache of a vLLM server? */
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "commands/model_config.h"
 #include "commands/progress.h"

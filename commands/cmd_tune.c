@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_tune.c - vramcast tune: which allocator settings serve a recording best. */
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "commands/progress.h"
 #include "commands/run_and_write.h"

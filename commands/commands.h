@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commands.h - every command of commands.def, for the front door. */
-#ifndef VC_COMMANDS_H
-#define VC_COMMANDS_H
+#pragma once
 
 #include "common/opt.h"
 
 #define VC_COMMAND(id) extern const struct vc_command vc_command_##id;
 #include "commands/commands.def"
 #undef VC_COMMAND
-
-#endif

@@ -2,11 +2,6 @@
 /* estimate_cards.c - see estimate_cards.h */
 #include "commands/estimate_cards.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/param.h"
 #include "common/vec.h"
 #include "simulator/replay/cards.h"

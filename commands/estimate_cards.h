@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* estimate_cards.h - which of all cards an estimate fits, and what they cost by a list. */
-#ifndef VC_ESTIMATE_CARDS_H
-#define VC_ESTIMATE_CARDS_H
+#pragma once
 
 #include "common/emit.h"
 
@@ -12,5 +11,3 @@ struct vc_estimate_need { double low, bytes, high; };
  * "cheapest". prices: a file with NAME,PRICE on each line, or NULL. *fits: at least one does. */
 int vc_estimate_cards(struct vc_emit *e, const struct vc_estimate_need *need, const char *prices,
 		      bool *fits, struct vc_error *err);
-
-#endif

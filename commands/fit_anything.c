@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit_anything.c - fit --find anything: whatever makes it fit, the cheapest first. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "commands/fit_find.h"
 #include "commands/rehearsal.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit_checkpoint.c - fit --find checkpoint: which layers to compute twice so that it fits. */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "commands/fit_find.h"
 #include "commands/rehearsal.h"

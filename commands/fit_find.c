@@ -2,8 +2,6 @@
 /* fit_find.c - see fit_find.h */
 #include "commands/fit_find.h"
 
-#include <string.h>
-
 const struct vc_fit_find *vc_fit_find(const char *name)
 {
 	static const struct vc_fit_find *const rows[] = { &vc_fit_checkpoint, &vc_fit_anything,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit_find.h - what `fit --find` looks for besides parameters that recordings differ in. */
-#ifndef VC_FIT_FIND_H
-#define VC_FIT_FIND_H
+#pragma once
 
 #include "commands/rehearsal.h"
 #include "common/opt.h"
@@ -38,5 +37,3 @@ int vc_fit_take(const struct vc_fit_steps *steps, void *find, const struct vc_fi
 
 /* The row of that name, or NULL: a parameter. */
 const struct vc_fit_find *vc_fit_find(const char *name);
-
-#endif

@@ -2,9 +2,6 @@
 /* fit_plan.c - fit --find plan: over how many cards to spread a model, and how. Each way to divide
  * the cards of --world among the names that stand in the program's arguments is a dry run of one
  * rank, and of every role where the stages of a pipeline differ. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "commands/fit_find.h"

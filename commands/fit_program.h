@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit_program.h - vramcast fit: what cmd_fit.c (cards, words), cmd_fit_program.c (trial runs) and
  * cmd_fit_open.c (recordings) share. */
-#ifndef VC_FIT_PROGRAM_H
-#define VC_FIT_PROGRAM_H
+#pragma once
 
 #include "commands/run_and_write.h"
 #include "commands/trial.h"
@@ -64,5 +63,3 @@ int vc_fitting_numbers(const char *text, const char *option, uint64_t *v, size_t
 /* Run the program, predict from what was recorded, and (dry runs) go on with trial runs at the
  * answers until they are proved or --trials are used up. */
 int vc_fitting_program(struct vc_fitting *f, size_t argc, char **argv, struct vc_error *err);
-
-#endif

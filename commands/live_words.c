@@ -2,8 +2,6 @@
 /* live_words.c - see live_words.h. */
 #include "commands/live_words.h"
 
-#include <stdio.h>
-
 #include "common/emit.h"
 
 static const char *time_words(double s, char *buf, size_t n)

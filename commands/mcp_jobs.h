@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mcp_jobs.h - calls of tools that are under way: each is a process of its own, so that nothing
  * which goes wrong in it, or does not end, can end the conversation. */
-#ifndef VC_MCP_JOBS_H
-#define VC_MCP_JOBS_H
+#pragma once
 
 #include "commands/mcp_tools.h"
 
@@ -24,5 +23,3 @@ int vc_mcp_jobs_wait(const struct vc_mcp_jobs *jobs);
 
 /* Ends all of them. */
 void vc_mcp_jobs_fini(struct vc_mcp_jobs *jobs);
-
-#endif

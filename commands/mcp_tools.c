@@ -4,10 +4,6 @@
  * A tool is a command of ours, which mcp_jobs.c runs in a process of its own. */
 #include "commands/mcp_tools.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/json.h"
 #include "common/vec.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mcp_tools.h - the commands that `vramcast mcp` offers as tools, and how a call of one becomes a
  * command line. */
-#ifndef VC_MCP_TOOLS_H
-#define VC_MCP_TOOLS_H
+#pragma once
 
 #include "common/opt.h"
 
@@ -38,5 +37,3 @@ struct vc_mcp_call {
 int vc_mcp_call_read(struct vc_mcp_call *c, const struct vc_mcp_message *m,
 		     const struct vc_console *con, struct vc_error *err);
 void vc_mcp_call_fini(struct vc_mcp_call *c);
-
-#endif

@@ -3,9 +3,6 @@
  * them (models/TYPE/modeling_TYPE.py); a test holds the sums to those of published models. */
 #include "commands/model_config.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "common/io.h"
 #include "common/json.h"
 #include "common/param.h"

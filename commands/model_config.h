@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_config.h - the shape of a transformer from a config.json as Hugging Face's hub has it. */
-#ifndef VC_MODEL_CONFIG_H
-#define VC_MODEL_CONFIG_H
-
-#include <stdbool.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -17,5 +14,3 @@ struct vc_model_config {
 
 /* VC_ENOSUP: a kind of model whose weights nobody has counted. */
 int vc_model_config_read(const char *path, struct vc_model_config *m, struct vc_error *err);
-
-#endif

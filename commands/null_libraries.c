@@ -4,9 +4,6 @@
 #include "commands/null_libraries.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tracer/process.h"

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* null_libraries.h - where the stand-ins of the null GPU are. */
-#ifndef VC_NULL_LIBRARIES_H
-#define VC_NULL_LIBRARIES_H
-
-#include <stddef.h>
+#pragma once
 
 #include "common/error.h"
 
 /* The stand-ins lie in nullgpu/ beside this program (a build tree), in the library folder beside
  * its own, or where the tracer was found. */
 int vc_null_libraries(char *out, size_t n, struct vc_error *err);
-
-#endif

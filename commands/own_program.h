@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* own_program.h - the program behind a recording on this machine: described when it is recorded,
  * and known again when it shall be run once more. */
-#ifndef VC_OWN_PROGRAM_H
-#define VC_OWN_PROGRAM_H
+#pragma once
 
 #include "common/opt.h"
 #include "common/program.h"
@@ -37,5 +36,3 @@ bool vc_own_variable(const char *name);
 bool vc_own_secret(const char *before, const char *word);
 
 int vc_own_write(const struct vc_program *p, const char *path, struct vc_error *err);
-
-#endif

@@ -3,8 +3,6 @@
 #define _GNU_SOURCE
 #include "commands/plan_file.h"
 
-#include <stdlib.h>
-
 #include "common/io.h"
 
 int vc_plan_file_write(const struct vc_memory_plan *p, const char *path, struct vc_error *err)

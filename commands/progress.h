@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* progress.h - one line at the bottom of a terminal while work takes longer than a second; nowhere
  * else anything is written. A line that is NULL is taken everywhere and does nothing. */
-#ifndef VC_PROGRESS_H
-#define VC_PROGRESS_H
+#pragma once
 
 #include "common/opt.h"
 
@@ -16,5 +15,3 @@ void vc_progress_say(struct vc_progress *p, const char *fmt, ...)
 /* Before something else is written: the line goes, until the next say. */
 void vc_progress_hush(struct vc_progress *p);
 void vc_progress_close(struct vc_progress *p);
-
-#endif

@@ -2,10 +2,6 @@
 /* record_keep.c - see record_keep.h. */
 #include "commands/record_keep.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "common/param.h"
 
 #define SECOND 1000000000.0

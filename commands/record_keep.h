@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_keep.h - the options of `record` that say which part of a run is recorded. */
-#ifndef VC_RECORD_KEEP_H
-#define VC_RECORD_KEEP_H
+#pragma once
 
 #include "common/error.h"
 #include "common/opt.h"
@@ -15,5 +14,3 @@ int vc_record_keep(const struct vc_record_keep *k, struct vc_drain_options *o,
 
 /* --stacks (NULL: not given) and --param of `record` and of `dryrun`, before anything runs. */
 int vc_record_words(const char *stacks, const struct vc_list *params, struct vc_error *err);
-
-#endif

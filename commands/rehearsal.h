@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rehearsal.h - the user's program on the null GPU with changes that its script knows nothing of:
  * layers computed twice, settings of the allocator. */
-#ifndef VC_REHEARSAL_H
-#define VC_REHEARSAL_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "commands/progress.h"
 
@@ -70,5 +65,3 @@ void vc_hook_read(const char *folder, struct vc_rehearsed *out);
 /* python/recompute_hook.py, embedded when the program is built. */
 extern const unsigned char vc_hook_text[];
 extern const size_t vc_hook_size;
-
-#endif

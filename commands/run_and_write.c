@@ -2,10 +2,6 @@
 /* run_and_write.c - see run_and_write.h */
 #include "commands/run_and_write.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_and_write.h - from plans to results to files: one way for sim, plot, report and export, so
  * that the same runs give the same bytes whoever writes them. */
-#ifndef VC_RUN_AND_WRITE_H
-#define VC_RUN_AND_WRITE_H
+#pragma once
 
 #include "simulator/advise/advice.h"
 #include "simulator/session/session.h"
@@ -50,5 +49,3 @@ int vc_check_width(const char *width, struct vc_error *err);
 
 /* What whoever named the cards should know of them, on standard error. */
 void vc_remark_cards(const struct vc_list *gpu, const struct vc_console *con);
-
-#endif

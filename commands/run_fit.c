@@ -3,10 +3,6 @@
  * they are: the settings of the allocator, and layers that are computed twice. */
 #include "commands/run_fit.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "commands/rehearsal.h"
 #include "commands/run_start.h"
 #include "common/emit.h"

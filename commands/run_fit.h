@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_fit.h - run --fit: change a program from outside so that it fits, then run it. */
-#ifndef VC_RUN_FIT_H
-#define VC_RUN_FIT_H
+#pragma once
 
 #include "common/opt.h"
 
@@ -15,5 +14,3 @@ struct vc_run_fit_ask {
 /* The program's exit code, or less than 0 with the reason in con->err. */
 int vc_run_fit(const struct vc_run_fit_ask *ask, size_t argc, char **argv,
 	       struct vc_console *con);
-
-#endif

@@ -2,10 +2,6 @@
 /* sim_verdict.c - see sim_verdict.h */
 #include "commands/sim_verdict.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "common/emit.h"
 
 int vc_budget_parse(struct vc_budget *b, struct vc_error *err)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sim_verdict.h - what CI makes of an answer: budgets, trust and the exit code of sim. Budgets look
  * at the upper end of an interval. */
-#ifndef VC_SIM_VERDICT_H
-#define VC_SIM_VERDICT_H
+#pragma once
 
 #include "simulator/session/session.h"
 
@@ -25,5 +24,3 @@ const char *vc_budget_distrust(const struct vc_budget *b, const struct vc_plan *
 /* The worst of the runs: 5 not trustworthy, 3 out of memory, 4 over the budget, 6 undecided, 0. */
 int vc_budget_code(const struct vc_budget *b, const struct vc_plan *p, const struct vc_result *r,
 		   size_t n);
-
-#endif

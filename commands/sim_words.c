@@ -2,11 +2,6 @@
 /* sim_words.c - see sim_words.h */
 #include "commands/sim_words.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "simulator/time/time.h"
 #include "visualize/spark.h"
 

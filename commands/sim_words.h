@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sim_words.h - what sim says of a recording and of one run, in words. */
-#ifndef VC_SIM_WORDS_H
-#define VC_SIM_WORDS_H
+#pragma once
 
 #include "common/emit.h"
 #include "simulator/session/session.h"
@@ -13,5 +12,3 @@ const char *vc_sim_why_device(const struct vc_session *s);
 void vc_sim_say_oom(struct vc_emit *e, const struct vc_result *r);
 void vc_sim_say_spark(struct vc_emit *e, const struct vc_result *r);
 void vc_sim_say_counters(struct vc_emit *e, const struct vc_session *s, const struct vc_result *r);
-
-#endif

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trial.h - run a program under vramcast dryrun or record with a parameter filled in. */
-#ifndef VC_TRIAL_H
-#define VC_TRIAL_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "commands/progress.h"
 
@@ -34,5 +30,3 @@ int vc_trial_execute(char **argv, const char *conf, const char *log, int *code,
 		     struct vc_error *err);
 /* A log to standard error: it matters only when a run failed in a way nobody expected. */
 void vc_trial_show(const char *log, struct vc_progress *progress);
-
-#endif

@@ -3,8 +3,9 @@
  *
  * A function that can fail returns 0 or a negative vc_status and takes the caller's
  * `struct vc_error *` last (NULL is fine). Nothing below the command layer prints or exits. */
-#ifndef VC_ERROR_H
-#define VC_ERROR_H
+#pragma once
+
+#include "common/std.h"
 
 enum vc_status {
 	VC_OK        =  0,
@@ -50,5 +51,3 @@ int vc_nomem(struct vc_error *err, const char *what);
 		if (!(ok)) \
 			return vc_nomem(err, what); \
 	} while (0)
-
-#endif

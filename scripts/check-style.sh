@@ -16,7 +16,7 @@ hits=$(awk -v call='(^|[^A-Za-z0-9_.>])' -v banned='(sprintf|strcpy|strcat|strto
 	-v ours='(printf|puts|putchar|exit|_exit|getenv|perror)[(]' '
 	function finish() {
 		if (n > 700) print file ": " n " lines (700 at most)"
-		if (guard != "" && !guarded) print file ": guard must be " guard
+		if (guard != "" && !guarded) print file ": a header begins with #pragma once"
 	}
 	FNR == 1 {
 		finish()
@@ -29,7 +29,7 @@ hits=$(awk -v call='(^|[^A-Za-z0-9_.>])' -v banned='(sprintf|strcpy|strcat|strto
 	}
 	{
 		n = FNR
-		if (guard != "" && $0 == "#ifndef " guard) guarded = 1
+		if ($0 == "#pragma once" || (guard != "" && $0 == "#ifndef " guard)) guarded = 1
 		if (free || !/[(]/) next
 		line = $0
 		sub(/\/\*.*\*\//, "", line); gsub(/"[^"]*"/, "", line); sub(/^ \*.*/, "", line)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attach.h - begin and end a recording of a process that runs already. */
-#ifndef VC_ATTACH_H
-#define VC_ATTACH_H
+#pragma once
 
-#include <stdbool.h>
 #include <signal.h>
 #include <sys/types.h>
 
@@ -32,5 +30,3 @@ bool vc_attach_ended(pid_t pid);
 void vc_attach_guard(void);
 /* Sleeps for so long; the signal that came, or 0. */
 int vc_attach_sleep(unsigned milliseconds);
-
-#endif

@@ -6,7 +6,6 @@
  * before the heap was read and after it, the heap is what it was then: each event is made under
  * the allocator's lock, which PyTorch's snapshot takes too. */
 #define _GNU_SOURCE
-#include <string.h>
 #include <sys/mman.h>
 
 #include "tracer/bindings.h"

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bindings.h - in a program that was found running: calls between its libraries that a preloaded
  * tracer would have been put into. */
-#ifndef VC_BINDINGS_H
-#define VC_BINDINGS_H
+#pragma once
 
-#include <stdbool.h>
+#include "common/std.h"
 
 /* Calls of functions that the tracer interposes go to it from now on; those of CUPTI only where the
  * tracer starts it, too. false: memory is short. */
 bool vc_bindings_take(bool cupti);
 /* They go where they went before. */
 void vc_bindings_give_back(void);
-
-#endif

@@ -2,8 +2,6 @@
 /* clock.c - what time it is, for records. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "tracer/recorder.h"

@@ -10,7 +10,6 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "tracer/cuda_device.h"
 #include "tracer/marks.h"

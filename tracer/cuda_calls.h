@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_calls.h - calls of libraries into the CUDA runtime, where they go through the linker. */
-#ifndef VC_CUDA_CALLS_H
-#define VC_CUDA_CALLS_H
+#pragma once
 
-#include <stdbool.h>
+#include "common/std.h"
 
 /* The function of that name that the library around `site` would have called without us; NULL:
  * none. */
@@ -17,5 +16,3 @@ void vc_cuda_watch_driver(void);
 void vc_cuda_unwatch_driver(void);
 /* The allocator has left a call: ranges it unmapped piece by piece are whole now. */
 void vc_cuda_settle(void);
-
-#endif

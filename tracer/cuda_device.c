@@ -2,9 +2,7 @@
 /* cuda_device.c - what the runtime and the driver that are loaded say of the card in use. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <inttypes.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 #include "tracer/cuda_device.h"
 #include "tracer/recorder.h"

@@ -8,9 +8,6 @@
  * under the allocator's lock here. */
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/convolution.h"
 #include "common/map.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cupti.h - the physical and kernel planes, where a CUPTI library can be opened. */
-#ifndef VC_CUPTI_H
-#define VC_CUPTI_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "common/std.h"
 
 #include "tracer/cupti_abi.h"
 
@@ -88,5 +85,3 @@ void vc_cupti_read(vc_cupti_next *next, uint8_t *buffer, size_t valid);
 void vc_cupti_told(uint32_t correlation);
 /* The handle behind a stream id of CUPTI's. */
 void vc_cupti_stream(uint32_t id, uint64_t handle);
-
-#endif

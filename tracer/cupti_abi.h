@@ -4,11 +4,9 @@
  * Activity records are read through the oldest layout that holds a field: newer CUPTI versions only
  * append (checked by offsetof against the headers of 11.2 to 13.0; tests/tracer/cupti_layout.c
  * checks against those of this machine). Stepping is CUPTI's own business. */
-#ifndef VC_CUPTI_ABI_H
-#define VC_CUPTI_ABI_H
+#pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "common/std.h"
 
 enum { /* CUpti_ActivityKind */
 	VC_CUPTI_MEMCPY = 1, VC_CUPTI_MEMSET = 2, VC_CUPTI_DRIVER = 4, VC_CUPTI_RUNTIME = 5,
@@ -134,5 +132,3 @@ typedef void vc_cupti_callback(void *user, int domain, uint32_t id, const void *
 typedef void vc_cupti_request(uint8_t **buffer, size_t *size, size_t *records);
 typedef void vc_cupti_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 			       size_t valid);
-
-#endif

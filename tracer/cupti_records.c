@@ -2,8 +2,6 @@
 /* cupti_records.c - activity records become journal records. Runs in CUPTI's own thread. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "tracer/cupti.h"
 #include "tracer/names.h"

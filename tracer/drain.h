@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* drain.h - empties the journals of recorded processes into .vct files, one per process. */
-#ifndef VC_DRAIN_H
-#define VC_DRAIN_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/journal.h"
@@ -85,5 +80,3 @@ struct vc_drain_lost vc_drain_left(const char *dir);
  * it wrote (malloc'ed), NULL when the journal held nothing. `out` NULL: the name that was meant. */
 int vc_drain_recover(const char *journal, const char *out, char **path, uint64_t *events,
 		     struct vc_error *err);
-
-#endif

@@ -2,11 +2,7 @@
 /* flight.h - the flight recorder: the last part of a recording, in a ring of files beside the
  * journal. Each begins with what must be known of the past (fold.h), so the oldest can go at any
  * time, and what is left begins warm. */
-#ifndef VC_FLIGHT_H
-#define VC_FLIGHT_H
-
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/journal.h"
@@ -45,5 +41,3 @@ uint64_t vc_flight_bytes(const struct vc_flight *f); /* on the disk now */
 int vc_flight_hold(struct vc_flight *f);
 /* The whole ring, or what was pinned, as a trace that is begun. */
 void vc_flight_seal(struct vc_flight *f, struct vc_journal_reader *r, struct vc_trace_file *out);
-
-#endif

@@ -6,9 +6,6 @@
  * (stream, pool, small or large) shows the first request that is served from it. */
 #include "tracer/fold.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/map.h"
 #include "common/vec.h"
 

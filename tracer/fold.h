@@ -2,12 +2,7 @@
 /* fold.h - what must be known of the past so that a recording can begin here: the heap with the
  * call sites of its blocks, and the settings in force. Records go in; out come records that,
  * decoded in front of those that follow, give a warm start. They can be folded again. */
-#ifndef VC_FOLD_H
-#define VC_FOLD_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/journal.h"
 
@@ -26,5 +21,3 @@ struct vc_fold_totals {
 	size_t blocks;
 };
 struct vc_fold_totals vc_fold_totals(const struct vc_fold *f);
-
-#endif

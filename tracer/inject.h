@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inject.h - have the Python of a running process execute a file. */
-#ifndef VC_INJECT_H
-#define VC_INJECT_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -13,5 +12,3 @@ int vc_inject_check(pid_t pid, struct vc_error *err);
  * The file finds `page` and `size`: memory that was made for this, and is no longer needed then.
  * Nothing in it may raise. */
 int vc_inject_python(pid_t pid, const char *file, struct vc_error *err);
-
-#endif

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* live.h - what a recorded process holds now, what grows in it and when that runs out. The recorder
  * writes it into a page beside the journal; `vramcast top` reads it there. */
-#ifndef VC_LIVE_H
-#define VC_LIVE_H
-
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/journal.h"
 
@@ -42,5 +38,3 @@ double vc_live_left(const uint64_t *peak, const uint64_t *floor, unsigned n, uin
 		    double *growth);
 /* A copy of a page that is being written; false: it is none. */
 bool vc_live_read(const char *path, struct vc_live_page *out);
-
-#endif

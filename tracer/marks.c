@@ -2,8 +2,6 @@
 /* marks.c - see marks.h. */
 #include "tracer/marks.h"
 
-#include <stdio.h>
-
 #include "tracer/cuda_device.h"
 #include "tracer/names.h"
 #include "tracer/recorder.h"

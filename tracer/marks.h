@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* marks.h - named instants and ranges in the order of the allocations around them. */
-#ifndef VC_MARKS_H
-#define VC_MARKS_H
+#pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "common/std.h"
 
 #include "common/event.h"
 
@@ -13,5 +11,3 @@ void vc_marks_put(enum vc_mark what, uint32_t name);
 void vc_marks_value(enum vc_mark what, uint32_t name, uint64_t bytes); /* with a size */
 /* So much "device" or "pinned host" memory was refused. */
 void vc_marks_refusal(const char *memory, size_t bytes);
-
-#endif

@@ -4,7 +4,6 @@
 #include "tracer/names.h"
 
 #include <pthread.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "tracer/recorder.h"

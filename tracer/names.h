@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names.h - texts of the journal that records refer to: a name is stored once. */
-#ifndef VC_NAMES_H
-#define VC_NAMES_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/std.h"
 
 /* Where the name stands in the text area; 0: it is NULL or empty, or there is no room. */
 uint32_t vc_names_put(const char *s);
 
 void vc_names_before_fork(void);
 void vc_names_after_fork(bool child);
-
-#endif

@@ -4,8 +4,6 @@
  *
  * The few numbers and layouts below are those of nvtx3/nvtxDetail/nvtxTypes.h, stable since
  * NVTX 2. */
-#include <stddef.h>
-#include <stdint.h>
 
 #include "tracer/marks.h"
 #include "tracer/names.h"

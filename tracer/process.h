@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process.h - start a program with the tracer in it, wait for it, pass its end on. */
-#ifndef VC_PROCESS_H
-#define VC_PROCESS_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 #include "common/error.h"
@@ -45,5 +42,3 @@ void vc_process_guard(struct vc_process_options *o);
 /* Sleeps for so long, or until a child ends. pid 0: nobody is left to hand signals to. The signal
  * `own` (0: none) is not handed on: true when it came. */
 bool vc_process_sleep(pid_t pid, unsigned milliseconds, int own);
-
-#endif

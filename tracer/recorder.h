@@ -3,11 +3,7 @@
  *
  * Nothing here allocates from libc, prints or fails: what cannot be stored is counted. The first
  * record of a process creates its journal, the first record of a thread its ring. */
-#ifndef VC_RECORDER_H
-#define VC_RECORDER_H
-
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/journal.h"
 
@@ -73,5 +69,3 @@ void vc_recorder_detach(void);
 /* Around fork: nothing half-done may be copied; the child starts with nothing. */
 void vc_recorder_before_fork(void);
 void vc_recorder_after_fork(bool child);
-
-#endif

@@ -2,9 +2,6 @@
 /* recover.c - what a recording that was cut off left behind becomes its trace. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include "tracer/retired.h"
 
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>

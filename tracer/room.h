@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room.h - the file of a journal, on the recorded process's side: it grows by what is asked for,
  * and says to the recorder when there is no room even for its beginning. */
-#ifndef VC_ROOM_H
-#define VC_ROOM_H
-
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/journal.h"
 
@@ -23,5 +19,3 @@ void vc_room_drop(void);
 void vc_room_forget(void);
 /* Events of a process without a journal. */
 void vc_room_lost(uint64_t events);
-
-#endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* samples.h - what the driver says is free, and this process's resident and pinned memory. */
-#ifndef VC_SAMPLES_H
-#define VC_SAMPLES_H
+#pragma once
 
-#include <stdint.h>
+#include "common/std.h"
 
 void vc_cuda_sample(void);
 /* When the context is new. */
@@ -15,5 +14,3 @@ void vc_cuda_sample_forget(void);
 /* Host memory is pinned, and is so no more: its size then. */
 void vc_cuda_pin(uint64_t at, uint64_t size);
 uint64_t vc_cuda_unpin(uint64_t at);
-
-#endif

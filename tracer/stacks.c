@@ -8,9 +8,6 @@
 #include <execinfo.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tracer/names.h"
 #include "tracer/recorder.h"

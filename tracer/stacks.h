@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stacks.h - call stacks of allocations, when --stacks asks for them. */
-#ifndef VC_STACKS_H
-#define VC_STACKS_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/std.h"
 
 /* The node of the stack we are called from, 0: stacks are off or there is none. A node and its
  * callers go into the journal when they are first seen. Takes Python's lock for --stacks py: call
@@ -20,5 +18,3 @@ bool vc_stacks_only_failures(void);
 void vc_stacks_forget(void);
 void vc_stacks_before_fork(void);
 void vc_stacks_after_fork(bool child);
-
-#endif

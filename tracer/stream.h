@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream.h - one journal on its way into one trace, or (flight.h) into a ring of blocks. */
-#ifndef VC_STREAM_H
-#define VC_STREAM_H
+#pragma once
 
 #include "tracer/drain.h"
 #include "tracer/flight.h"
@@ -62,5 +61,3 @@ void vc_stream_want(struct vc_stream *s, const char *word);
 void vc_stream_reap(struct vc_stream *s, bool wait);
 /* The trace is finished; `dead`: nobody will write any more. */
 void vc_stream_finish(struct vc_stream *s, bool dead, vc_stream_namer *name, void *who);
-
-#endif

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stub.h - python/sitecustomize.py and python/attach.py, embedded at build time. */
-#ifndef VC_STUB_H
-#define VC_STUB_H
+#pragma once
 
-#include <stddef.h>
+#include "common/std.h"
 
 extern const unsigned char vc_stub[];
 extern const size_t vc_stub_size;
 extern const unsigned char vc_attach_stub[];
 extern const size_t vc_attach_stub_size;
-
-#endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch.h - what the PyTorch hooks share. */
-#ifndef VC_TORCH_H
-#define VC_TORCH_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "common/std.h"
 
 /* A symbol of a loaded PyTorch library, whatever scope it was opened in; NULL: not there. */
 void *vc_torch_symbol(const char *library, const char *name);
@@ -58,5 +55,3 @@ bool vc_torch_cpu_wanted(void); /* is it the CPU's allocator that is recorded? *
 /* In a forked child. */
 void vc_torch_cpu_forget(void);
 void vc_torch_forget(void);
-
-#endif

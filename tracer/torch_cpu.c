@@ -5,7 +5,6 @@
  * tracer tested, anywhere. Where a GPU is at hand the CPU heap is not recorded. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tracer/names.h"

@@ -11,8 +11,6 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tracer/cuda_calls.h"
 #include "tracer/cuda_device.h"

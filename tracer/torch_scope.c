@@ -14,7 +14,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "tracer/recorder.h"
 #include "tracer/torch_wait.h"

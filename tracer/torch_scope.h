@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_scope.h - private pools: which allocations of a scope really go to the pool. */
-#ifndef VC_TORCH_SCOPE_H
-#define VC_TORCH_SCOPE_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/std.h"
 
 struct vc_scope {
 	uint16_t device;
@@ -23,5 +21,3 @@ void vc_scope_after(uint32_t left);
 void vc_scope_put(uint8_t kind, uint8_t flags, const struct vc_scope *s);
 void vc_scope_clear(void);  /* none is open */
 void vc_scope_forget(void); /* in a forked child */
-
-#endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_wait.h - deferred frees: blocks that record_stream marked come back only when the events
  * the allocator recorded on those streams have passed. This finds out when that was seen. */
-#ifndef VC_TORCH_WAIT_H
-#define VC_TORCH_WAIT_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/std.h"
 
 void vc_wait_use(uint64_t block, uint64_t stream);    /* record_stream */
 bool vc_wait_free(uint64_t block);                    /* freed: is it deferred? */
@@ -20,5 +18,3 @@ bool vc_wait_begin(uint64_t blocks);                  /* so many; false: memory 
 void vc_wait_old(uint64_t block, uint64_t stream, uint16_t device); /* its own stream */
 void vc_wait_clear(void);                             /* nothing is waited for */
 void vc_wait_forget(void);                            /* in a forked child */
-
-#endif

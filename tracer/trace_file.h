@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trace_file.h - records of a journal become a .vct: FILE.part until it is whole, then FILE. */
-#ifndef VC_TRACE_FILE_H
-#define VC_TRACE_FILE_H
-
-#include <stdint.h>
+#pragma once
 
 #include "common/codec.h"
 #include "common/error.h"
@@ -40,5 +37,3 @@ void vc_trace_file_describe(struct vc_trace_file *f, struct vc_journal_reader *r
 char *vc_text(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* malloc'ed */
 /* The name with something before its extension: ("run.vct", ".oom") is run.oom.vct. */
 char *vc_name_with(const char *path, const char *word);
-
-#endif

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* watch.h - when a recording begins, ends, or is sealed while the program goes on. */
-#ifndef VC_WATCH_H
-#define VC_WATCH_H
-
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/journal.h"
 #include "tracer/fold.h"
@@ -42,5 +38,3 @@ void vc_watch_begin(const struct vc_watch *w, struct vc_watching *s, uint64_t no
 /* After a record (VC_RECF of no interest): what is to be done. */
 enum vc_turn vc_watch_look(const struct vc_watch *w, struct vc_watching *s,
 			   const struct vc_record *rec, const struct vc_fold_totals *t);
-
-#endif

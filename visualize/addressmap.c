@@ -2,9 +2,6 @@
 /* addressmap.c - segments and blocks of one moment in address order, wrapped into rows. */
 #include "visualize/addressmap.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "visualize/raster.h"
 
 enum { ROW = 150, GAP = 40, ROWS = 30 };

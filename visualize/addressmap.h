@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* addressmap.h - segments and blocks of one moment in address order, wrapped into rows, to scale.
  */
-#ifndef VC_ADDRESSMAP_H
-#define VC_ADDRESSMAP_H
+#pragma once
 
 #include "visualize/scene.h"
 
@@ -24,5 +23,3 @@ void vc_addressmap_mark(struct vc_page *p, const struct vc_heap_map *h, struct v
 /* "needed 0.53 GiB" above "largest free 0.16 of 11.9 GiB", on the scale of the map above. */
 int vc_addressmap_scale(struct vc_page *p, const struct vc_result *r, const struct vc_heap_facts *f,
 		     struct vc_box box);
-
-#endif

@@ -4,9 +4,6 @@
 #include "common/torch_names.h"
 #include "common/vec.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Labels that name a category outright. */
 static const struct { const char *text; enum vc_slot slot;
 } named[] = {

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* classify.h - what blocks are for, from labels, call sites and lifetimes; and what to call them.
  */
-#ifndef VC_CLASSIFY_H
-#define VC_CLASSIFY_H
-
-#include <stdbool.h>
+#pragma once
 
 #include "common/site.h"
 #include "simulator/replay/result.h"
@@ -51,5 +48,3 @@ void vc_owners_fini(struct vc_owners *o);
  * caller's. NULL: no memory. */
 uint32_t *vc_owner_frames(const struct vc_meta *m);
 void vc_owner_text(const struct vc_meta *m, const struct vc_owner *o, char *buf, size_t cap);
-
-#endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* facts.c - the questions that every picture answers, whatever else it draws: the verdict, when,
  * who holds most, how much is stranded, what would help, and whether it can be trusted. */
-#include <stdio.h>
-#include <string.h>
 
 #include "visualize/scene.h"
 

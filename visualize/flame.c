@@ -2,10 +2,6 @@
 /* flame.c - live bytes as a tree. */
 #include "visualize/flame.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/map.h"
 #include "common/site.h"
 #include "common/vec.h"

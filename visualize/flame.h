@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flame.h - live bytes as a tree: what they are for, the module, and the frames of the program down
  * to the call site. Frames of libraries are folded, and what the same line made is one. */
-#ifndef VC_FLAME_H
-#define VC_FLAME_H
+#pragma once
 
 #include "visualize/classify.h"
 
@@ -28,5 +27,3 @@ enum vc_slot vc_flame_slot(const struct vc_flame_node *n); /* the one with most 
 void vc_flame_text(const struct vc_flame *f, char *buf, size_t cap);
 /* The largest nodes without children, at most `most`; returns how many. */
 size_t vc_flame_leaves(const struct vc_flame *f, uint32_t *leaf, size_t most);
-
-#endif

@@ -2,8 +2,6 @@
 /* format.c - numbers as people read them, with integers only. */
 #include "visualize/format.h"
 
-#include <stdio.h>
-
 #include "visualize/svg.h"
 
 static char *fixed(uint64_t scaled, unsigned decimals, const char *unit, char *buf)

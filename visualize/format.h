@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* format.h - numbers as people read them, with integers only: the same on every machine. */
-#ifndef VC_FORMAT_H
-#define VC_FORMAT_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "common/std.h"
 
 #define VC_GIB (1ull << 30)
 #define VC_MIB (1ull << 20)
@@ -32,5 +29,3 @@ struct vc_axis vc_axis_count(uint64_t span, unsigned ticks); /* top = span */
  * vc_axis_next(&a, &at)) */
 bool vc_axis_next(const struct vc_axis *a, uint64_t *at);
 char *vc_axis_text(const struct vc_axis *a, uint64_t at, char *buf);
-
-#endif

@@ -3,10 +3,6 @@
  * pictures into a megabyte: at most 4096 columns, and the blocks that cover most of the map. */
 #include "visualize/instrument.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/event.h"
 #include "common/vec.h"
 #include "visualize/format.h"

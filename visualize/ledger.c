@@ -2,8 +2,6 @@
 /* ledger.c - where the bytes of the card are at the moment that matters. */
 #include "visualize/ledger.h"
 
-#include <stdio.h>
-
 #include "visualize/format.h"
 
 enum { SEGMENT, LIVE, PENDING, FREE }; /* of vc_heap_extent.what */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ledger.h - where the bytes of the card are at the moment that matters: every line adds up. */
-#ifndef VC_LEDGER_H
-#define VC_LEDGER_H
+#pragma once
 
 #include "visualize/classify.h"
 
@@ -26,5 +25,3 @@ void vc_ledger_text(const struct vc_ledger *l, char *buf, size_t cap);
 void vc_ledger_make(struct vc_ledger *l, const struct vc_classes *c);
 /* The heap it is made from: that at the failure, else at the peak. */
 const struct vc_heap_map *vc_ledger_heap(const struct vc_result *r);
-
-#endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* marks.c - what stands on a plot: the refusal, cache flushes, the peak, steps, phases, lanes. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/event.h"
 #include "common/vec.h"

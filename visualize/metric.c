@@ -2,8 +2,6 @@
 /* metric.c - how wide text is, from a table of our own. */
 #include "visualize/metric.h"
 
-#include <string.h>
-
 /* Advance widths of DejaVu Sans 2.37, thousandths of an em, U+0020..U+007E. It is the widest of the
  * fonts a browser or librsvg falls back to (11-17 % wider than Helvetica and Arial), so a box that
  * holds its text here holds it everywhere. */

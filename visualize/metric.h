@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metric.h - how wide text is, from a table of our own: pictures may not depend on the fonts of the
  * machine that writes them. */
-#ifndef VC_METRIC_H
-#define VC_METRIC_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "common/std.h"
 
 /* The code point at *p (which moves behind it); U+FFFD for what is not UTF-8 or not allowed in
  * XML. */
@@ -28,5 +25,3 @@ int vc_text_width(const struct vc_font *f, const char *text);
  * at the front when keep_end. `out` holds cap bytes. */
 void vc_text_fit(const struct vc_font *f, const char *text, int max, bool keep_end, char *out,
 		 size_t cap);
-
-#endif

@@ -2,8 +2,6 @@
 /* multiples.c - see multiples.h */
 #include "visualize/multiples.h"
 
-#include <stdio.h>
-
 enum { PLOT_HEIGHT = 2000, GUTTER = 350, LEFT = 700 };
 
 int vc_multiples_init(struct vc_multiples *m, struct vc_page *page, const struct vc_picture *cfg,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* multiples.h - several runs as small plots on the same axes. */
-#ifndef VC_MULTIPLES_H
-#define VC_MULTIPLES_H
+#pragma once
 
 #include "visualize/scene.h"
 
@@ -29,5 +28,3 @@ int vc_multiples_init(struct vc_multiples *m, struct vc_page *page, const struct
 int vc_multiples_legend(struct vc_multiples *m, int y);
 int vc_multiples_draw(struct vc_multiples *m, int y); /* the y below */
 void vc_multiples_fini(struct vc_multiples *m);
-
-#endif

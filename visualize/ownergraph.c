@@ -2,10 +2,6 @@
 /* ownergraph.c - who holds the memory, as a graph: phase, caller, call site. */
 #include "visualize/ownergraph.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/map.h"
 #include "common/site.h"
 #include "common/vec.h"

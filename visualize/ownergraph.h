@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ownergraph.h - who holds the memory, as a graph: phase, caller, call site. */
-#ifndef VC_OWNERGRAPH_H
-#define VC_OWNERGRAPH_H
+#pragma once
 
 #include "visualize/classify.h"
 
@@ -33,5 +32,3 @@ uint64_t vc_own_hash(uint64_t seed, const char *name);
 /* "layers.12.attn" and "layers.3.attn" are one owner: numbers between dots become a star. */
 void vc_own_collapse(const char *from, char *to, size_t cap);
 enum vc_slot vc_own_slot(const struct vc_own_node *n); /* the one with most of its bytes */
-
-#endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* owners.c - who holds the memory at the moment that matters. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "visualize/classify.h"
 #include "visualize/ledger.h"

@@ -2,9 +2,6 @@
 /* packing.c - where segments stand in a picture of address over time. */
 #include "visualize/packing.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/error.h"
 #include "common/vec.h"
 

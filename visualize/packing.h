@@ -2,8 +2,7 @@
 /* packing.h - where segments stand in a picture of address over time: at each moment one on the
  * other without gaps, those that stay longest at the bottom, so that the pile is as high as what is
  * reserved. */
-#ifndef VC_PACKING_H
-#define VC_PACKING_H
+#pragma once
 
 #include "simulator/replay/result.h"
 
@@ -30,5 +29,3 @@ uint64_t vc_packing_stack(struct vc_packing *p, uint64_t event);
 /* Give each shelf an offset that it keeps as long as it stands: the lowest place that is free then.
  * The height; 0 where there are too many shelves for that. */
 int vc_packing_keep(struct vc_packing *p, uint64_t *height, struct vc_error *err);
-
-#endif

@@ -2,11 +2,7 @@
 /* pickler.c - see pickler.h. Opcodes: Lib/pickletools.py of CPython. */
 #include "visualize/pickler.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
-
 
 enum opcode {
 	PROTO = 0x80, STOP = '.', MARK = '(', EMPTY_DICT = '}', EMPTY_LIST = ']', SETITEMS = 'u',

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pickler.h - writes Python pickles of plain data: protocol 4, opcodes that every reader knows. */
-#ifndef VC_PICKLER_H
-#define VC_PICKLER_H
-
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/io.h"
 #include "common/map.h"
@@ -46,5 +42,3 @@ struct vc_batch { struct vc_pickler *p; uint32_t memo, n; };
 void vc_batch_begin(struct vc_batch *b, struct vc_pickler *p);
 void vc_batch_item(struct vc_batch *b); /* after each item was written */
 void vc_batch_end(struct vc_batch *b);
-
-#endif

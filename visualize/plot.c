@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plot.c - bytes over time or events: layers, reserved line, capacity, axes. */
-#include <string.h>
 
 #include "visualize/scene.h"
 

@@ -2,8 +2,6 @@
 /* points.c - see points.h */
 #include "visualize/points.h"
 
-#include <stdio.h>
-
 #include "visualize/format.h"
 #include "visualize/reduce.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* points.h - the usage curve as points in time, for trace viewers. */
-#ifndef VC_POINTS_H
-#define VC_POINTS_H
+#pragma once
 
 #include "simulator/replay/result.h"
 
@@ -15,5 +14,3 @@ size_t vc_points(const struct vc_result *r, size_t bucket, struct vc_point at[VC
 uint64_t vc_point_ns(const struct vc_result *r, uint64_t event, uint64_t time_ns);
 /* "train.vct: torch 2.9 expandable_segments:True" */
 void vc_point_title(const struct vc_result *r, char *buf, size_t cap);
-
-#endif

@@ -2,11 +2,7 @@
 /* protobuf.c - see protobuf.h. Wire format: https://protobuf.dev/programming-guides/encoding/ */
 #include "visualize/protobuf.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
-
 
 enum wire { VARINT = 0, LENGTH = 2 };
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* protobuf.h - writes protocol buffer messages by field number; no library, no schema. */
-#ifndef VC_PROTOBUF_H
-#define VC_PROTOBUF_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "common/std.h"
 
 /* A message being written; start with { 0 }. Lack of memory is sticky in nomem. */
 struct vc_proto { uint8_t *at; size_t n, cap; bool nomem; };
@@ -19,5 +16,3 @@ void vc_proto_message(struct vc_proto *p, uint32_t field, struct vc_proto *sub);
 void vc_proto_append(struct vc_proto *p, const struct vc_proto *more);
 void vc_proto_value(struct vc_proto *p, uint64_t v); /* a bare varint, for packed fields */
 void vc_proto_fini(struct vc_proto *p);
-
-#endif

@@ -2,8 +2,6 @@
 /* raster.c - cells of one colour each, written as one path per colour. */
 #include "visualize/raster.h"
 
-#include <stdlib.h>
-
 int vc_raster_init(struct vc_raster *g, int cols, int rows, struct vc_error *err)
 {
 	*g = (struct vc_raster){ calloc((size_t)cols * (size_t)rows + 1, 1), cols, rows };

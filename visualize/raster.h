@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* raster.h - cells of one colour each, written as one path per colour: the number of blocks does
  * not matter, only the number of cells. */
-#ifndef VC_RASTER_H
-#define VC_RASTER_H
+#pragma once
 
 #include "visualize/svg.h"
 #include "visualize/theme.h"
@@ -23,5 +22,3 @@ size_t vc_raster_runs(const struct vc_raster *g); /* horizontal runs that are no
 /* Row 0 at the top; `gap` tenths of a pixel between rows (0: equal runs of rows merge). Rectangles
  * written. */
 size_t vc_raster_paint(const struct vc_raster *g, struct vc_svg *s, struct vc_box box, int gap);
-
-#endif

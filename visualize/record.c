@@ -2,9 +2,6 @@
 /* record.c - see record.h */
 #include "visualize/record.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "common/json.h"
 #include "common/site.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record.h - rows of a result (buckets of the curve, lives of blocks) as named columns, one table
  * for CSV and JSON lines. Bytes and nanoseconds are whole numbers. */
-#ifndef VC_RECORD_H
-#define VC_RECORD_H
+#pragma once
 
 #include "common/io.h"
 #include "simulator/replay/result.h"
@@ -37,5 +36,3 @@ const char *vc_lifetime_name(uint8_t lifetime);
 
 /* A cell of a CSV line: quoted where it has to be. */
 void vc_record_csv_text(struct vc_output *o, const char *s);
-
-#endif

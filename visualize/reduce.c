@@ -2,10 +2,6 @@
 /* reduce.c - a run as columns of half a pixel. */
 #include "visualize/reduce.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "visualize/format.h"
 #include "visualize/svg.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.h - a run as columns of half a pixel: minimum and maximum are kept, so no peak vanishes.
  */
-#ifndef VC_REDUCE_H
-#define VC_REDUCE_H
+#pragma once
 
 #include "visualize/classify.h"
 
@@ -46,5 +45,3 @@ uint64_t vc_curve_time(const struct vc_result *r, uint64_t event);
 /* The one clock of all pictures, from the first event on: "795 ms", or "event 14,116". buf holds
  * VC_FORMAT bytes. */
 char *vc_moment_text(const struct vc_result *r, bool by_time, uint64_t event, char *buf);
-
-#endif

@@ -2,9 +2,6 @@
 /* scene.c - the page: title and verdict, tiles, legend, footer. */
 #include "visualize/scene.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "common/io.h"
 
 const struct vc_param vc_picture_params[] = { VC_PICTURE_PARAMS, VC_PARAM_END };

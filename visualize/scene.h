@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scene.h - what all pictures have in common: the page with title and verdict, tiles, legend,
  * footer, and the plot of memory over time. Lengths are tenths of a pixel. */
-#ifndef VC_SCENE_H
-#define VC_SCENE_H
+#pragma once
 
 #include "common/param.h"
 #include "visualize/classify.h"
@@ -168,5 +167,3 @@ int  vc_plot_phases(struct vc_plot *p, int y);           /* a strip; the y below
 void vc_plot_steps(struct vc_plot *p, int bottom, int label_y);
 int  vc_plot_lanes(struct vc_plot *p, int y);            /* stranded, busy; the y below */
 bool vc_wants_time(const struct vc_picture *cfg, const struct vc_result *r);
-
-#endif

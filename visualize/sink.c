@@ -2,8 +2,6 @@
 /* sink.c - the table of sinks. */
 #include "visualize/sink.h"
 
-#include <string.h>
-
 #define VC_SINK(id) extern const struct vc_sink_type vc_sink_##id;
 #include "visualize/sinks/sinks.def"
 #undef VC_SINK

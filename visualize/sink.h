@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sink.h - a way to write results down. One file + one row in sinks.def. */
-#ifndef VC_SINK_H
-#define VC_SINK_H
-
-#include <stddef.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/param.h"
@@ -31,5 +28,3 @@ extern const struct vc_sink_type *const vc_sinks[]; /* NULL-terminated */
 const struct vc_sink_type *vc_sink_by_name(const char *name);
 const char *vc_sink_instead(const char *name); /* of a name from before; NULL: it is none */
 const struct vc_sink_type *vc_sink_by_extension(const char *path); /* from "x.svg" */
-
-#endif

@@ -2,8 +2,6 @@
 /* spark.c - memory over time in one line of text. */
 #include "visualize/spark.h"
 
-#include <string.h>
-
 #include "visualize/svg.h"
 
 char *vc_spark(const struct vc_result *r, size_t columns, bool ascii, char *buf)

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spark.h - memory over time in one line of text. */
-#ifndef VC_SPARK_H
-#define VC_SPARK_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include "simulator/replay/result.h"
 
@@ -12,5 +8,3 @@
  * when the run came near it, else the peak. `buf` needs 3 * columns + 1 bytes. ascii: "
  * .:-=+*#%@". Empty when the run has no timeline. Returns buf. */
 char *vc_spark(const struct vc_result *r, size_t columns, bool ascii, char *buf);
-
-#endif

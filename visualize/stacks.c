@@ -2,8 +2,6 @@
 /* stacks.c - see stacks.h */
 #include "visualize/stacks.h"
 
-#include <stdlib.h>
-
 #include "common/site.h"
 #include "common/vec.h"
 

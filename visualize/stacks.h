@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stacks.h - live bytes at one moment, and all bytes ever asked for, by call stack. */
-#ifndef VC_STACKS_H
-#define VC_STACKS_H
+#pragma once
 
 #include "common/error.h"
 #include "simulator/replay/result.h"
@@ -19,5 +18,3 @@ int vc_stacks_init(struct vc_stacks *s, const struct vc_result *r, struct vc_err
 void vc_stacks_fini(struct vc_stacks *s);
 /* What stands for an unknown call stack. */
 #define VC_STACK_UNKNOWN "(unknown call stack)"
-
-#endif

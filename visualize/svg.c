@@ -3,8 +3,6 @@
 #include "visualize/svg.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "visualize/metric.h"

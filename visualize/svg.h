@@ -3,12 +3,7 @@
  * and a memory of where labels stand so that none is put over another.
  *
  * Every length is an int in tenths of a pixel: integers print the same on every machine. */
-#ifndef VC_SVG_H
-#define VC_SVG_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "visualize/metric.h"
@@ -66,5 +61,3 @@ void vc_pen_flush(struct vc_pen *p);
 uint64_t vc_muldiv(uint64_t a, uint64_t b, uint64_t c);
 uint64_t vc_muldiv_down(uint64_t a, uint64_t b, uint64_t c);
 uint64_t vc_muldiv_up(uint64_t a, uint64_t b, uint64_t c);
-
-#endif

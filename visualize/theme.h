@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* theme.h - colours, patterns and text styles of every picture. */
-#ifndef VC_THEME_H
-#define VC_THEME_H
+#pragma once
 
 #include "visualize/metric.h"
 #include "visualize/svg.h"
@@ -23,5 +22,3 @@ const char *vc_theme_area(enum vc_slot slot);         /* the same with the slot'
 
 /* <style> and <defs> with literal values: librsvg 2.54 knows no CSS variables. */
 void vc_theme_write(struct vc_svg *s, enum vc_theme theme);
-
-#endif

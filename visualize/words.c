@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* words.c - what a picture says in words: titles, settings, verdicts. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "common/event.h"
 #include "visualize/scene.h"

@@ -2,10 +2,6 @@
 /* pack_csv.c - see pack_csv.h. */
 #include "simulator/packing/pack_csv.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 
 enum { PIECE = 1 << 20, HEAD = 256, ID = 0, LOWER, UPPER, SIZE, OFFSET, COLUMNS };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack_csv.h - packing problems as files: the columns of MiniMalloc (id,lower,upper,size, and
  * offset in solutions; half-open times), in any order, others are passed over. */
-#ifndef VC_PACK_CSV_H
-#define VC_PACK_CSV_H
+#pragma once
 
 #include "common/io.h"
 #include "simulator/packing/packing.h"
@@ -19,5 +18,3 @@ bool vc_problem_probe(struct vc_input *in);
 int vc_problem_read(struct vc_problem *p, struct vc_input *in, struct vc_error *err);
 void vc_problem_write(const struct vc_problem *p, struct vc_output *out);
 void vc_problem_fini(struct vc_problem *p);
-
-#endif

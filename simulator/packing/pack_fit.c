@@ -5,8 +5,6 @@
  * each placed piece hangs on the O(log n) nodes that tile its life, so a gathering costs what it
  * finds. Of very many blocks those that live most of the time are placed first, and the others
  * stand above them: so they need not be gathered again and again. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/packing/pack_parts.h"

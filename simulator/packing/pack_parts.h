@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack_parts.h - what the files of the packer share. */
-#ifndef VC_PACK_PARTS_H
-#define VC_PACK_PARTS_H
+#pragma once
 
 #include "simulator/packing/packing.h"
 
@@ -74,5 +73,3 @@ enum vc_pack_found vc_pack_search_run(struct vc_pack_search *x, const uint32_t *
 
 /* By piece: its dead ends in the last run; those where it alone had no room count twice. */
 const uint32_t *vc_pack_search_trouble(const struct vc_pack_search *x);
-
-#endif

@@ -10,8 +10,6 @@
  *    no room any more above what stands.
  * What falls apart into lives that do not meet is searched part by part.
  * (Moffitt, MiniMalloc, ASPLOS 2023, describes these rules.) */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/packing/pack_parts.h"

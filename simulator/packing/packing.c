@@ -2,9 +2,6 @@
 /* packing.c - see packing.h: several orders, then a search below the best of them. */
 #include "simulator/packing/packing.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "simulator/packing/pack_parts.h"
 

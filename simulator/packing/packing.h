@@ -4,12 +4,7 @@
  * Blocks that live at the same moment must not overlap; the height, the end of the highest block,
  * should be small (dynamic storage allocation, strip packing with fixed x). Finding the least
  * height is NP-hard, so the answer comes with a lower bound, and says when both are equal. */
-#ifndef VC_PACKING_H
-#define VC_PACKING_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -48,5 +43,3 @@ int vc_pack_bound(struct vc_packing *p, struct vc_error *err);
 /* Do two blocks that live together overlap? VC_EINTERNAL names them: for tests, and for plans that
  * somebody else made. */
 int vc_pack_check(const struct vc_packing *p, struct vc_error *err);
-
-#endif

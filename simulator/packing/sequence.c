@@ -2,9 +2,6 @@
 /* sequence.c - see sequence.h. */
 #include "simulator/packing/sequence.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/map.h"
 #include "common/vec.h"
 #include "simulator/packing/packing.h"

@@ -5,8 +5,7 @@
  * behind its free. Blocks of one stream are placed in an area of their own, because nothing says
  * when another stream is done with a place. Requests in a private pool (CUDA graphs, MemPool) stay
  * out: their memory must not be given to anybody else. */
-#ifndef VC_SEQUENCE_H
-#define VC_SEQUENCE_H
+#pragma once
 
 #include "common/memory_plan.h"
 #include "simulator/replay/source.h"
@@ -28,5 +27,3 @@ struct vc_planned {
 int vc_sequence_plan(const struct vc_trace *t, uint16_t device, uint64_t effort,
 		     struct vc_planned *out, struct vc_error *err);
 void vc_planned_fini(struct vc_planned *p);
-
-#endif

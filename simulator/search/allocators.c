@@ -2,10 +2,6 @@
 /* allocators.c - see allocators.h */
 #include "simulator/search/allocators.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 bool vc_allocators_differ(const struct vc_plan *plan, size_t n)
 {
 	for (size_t i = 1; i < n; i++)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* allocators.h - several allocators on the same recording, side by side. */
-#ifndef VC_ALLOCATORS_H
-#define VC_ALLOCATORS_H
+#pragma once
 
 #include "common/emit.h"
 #include "simulator/session/session.h"
@@ -13,5 +12,3 @@ bool vc_allocators_differ(const struct vc_plan *plan, size_t n);
  * runs out, its calls of the driver, and its largest hole at the peak (`peak` is observed). */
 void vc_allocators_report(struct vc_emit *e, const struct vc_plan *plan,
 			  const struct vc_result *run, size_t n);
-
-#endif

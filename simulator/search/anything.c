@@ -5,11 +5,6 @@
  * enough of each kind fit. */
 #include "simulator/search/anything.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "common/workers.h"
 #include "simulator/time/time.h"

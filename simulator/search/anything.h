@@ -3,8 +3,7 @@
  * accumulation, precision, offload and more cards, in all combinations; the cheapest first, each of
  * them replayed. What a change is, what it costs and what it does to the results stands in the
  * remedies of its transform (simulator/replay/transform.h). */
-#ifndef VC_ANYTHING_H
-#define VC_ANYTHING_H
+#pragma once
 
 #include "simulator/advise/advice.h"
 #include "simulator/search/recompute.h"
@@ -60,5 +59,3 @@ void vc_anything_fini(struct vc_anything *q);
 /* "expandable_segments:True + checkpoint:layers=0..3"; returns buf. */
 const char *vc_any_text(const struct vc_anything *q, const struct vc_any_found *f, char *buf,
 			size_t n);
-
-#endif

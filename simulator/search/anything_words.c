@@ -2,10 +2,6 @@
 /* anything_words.c - see anything_words.h */
 #include "simulator/search/anything_words.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-
 static const char *const key[] = {
 	[VC_ANY_SAME] = "nothing", [VC_ANY_ROUNDING] = "rounding",
 	[VC_ANY_PRECISION] = "precision", [VC_ANY_OTHER] = "training", [VC_ANY_CARDS] = "cards",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* anything_words.h - what makes a run fit, in words and as JSON. */
-#ifndef VC_ANYTHING_WORDS_H
-#define VC_ANYTHING_WORDS_H
+#pragma once
 
 #include "common/emit.h"
 #include "simulator/search/anything.h"
@@ -17,5 +16,3 @@ struct vc_any_proof {
 /* Into an open object. proof may be NULL. */
 void vc_anything_say(struct vc_emit *e, const struct vc_anything *q,
 		     const struct vc_any_proof *proof, size_t proofs);
-
-#endif

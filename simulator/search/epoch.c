@@ -2,10 +2,6 @@
 /* epoch.c - see epoch.h */
 #include "simulator/search/epoch.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 
 static uint64_t longest(const struct vc_samples *s) { return s->at[s->n - 1].length; }

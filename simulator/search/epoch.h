@@ -2,8 +2,7 @@
 /* epoch.h - what an epoch over samples of differing length needs on a card, when the samples of a
  * batch are padded to the longest of them: its worst batch, the chance to run out, and how many
  * tokens a batch may have. Predicted from recordings at several lengths. */
-#ifndef VC_EPOCH_H
-#define VC_EPOCH_H
+#pragma once
 
 #include "common/emit.h"
 #include "simulator/search/fit.h"
@@ -42,5 +41,3 @@ int vc_epoch_search(const struct vc_epoch_ask *ask, struct vc_fit *f, struct vc_
 /* The whole document. */
 void vc_epoch_say(struct vc_emit *e, const struct vc_epoch_ask *ask, const char *file,
 		  const struct vc_epoch_card *c, size_t cards);
-
-#endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* epoch_words.c - what an epoch needs, for people and for programs. */
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "simulator/search/epoch.h"
 

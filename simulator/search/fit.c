@@ -2,12 +2,6 @@
 /* fit.c - see fit.h */
 #include "simulator/search/fit_look.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "simulator/time/time.h"
 
 enum { NEXT = 6, SOON = 16 };

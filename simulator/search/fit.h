@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit.h - the largest value of a parameter that fits a card, predicted from recordings. */
-#ifndef VC_FIT_H
-#define VC_FIT_H
+#pragma once
 
 #include "common/largest.h"
 #include "simulator/session/whatif.h"
@@ -76,5 +75,3 @@ uint64_t vc_fit_between(const struct vc_fit *f, uint64_t low, uint64_t high);
 
 /* The probe made at a value, NULL when there was none. */
 const struct vc_fit_probe *vc_fit_at(const struct vc_fit_card *c, uint64_t value);
-
-#endif

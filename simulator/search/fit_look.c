@@ -6,12 +6,6 @@
  * Nobody sees that: what was not asked for in the end is forgotten. */
 #include "simulator/search/fit_look.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "common/workers.h"
 #include "simulator/advise/report.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit_look.h - what the search of fit.h finds out about one value, and about several of them at
  * once before they are asked for. */
-#ifndef VC_FIT_LOOK_H
-#define VC_FIT_LOOK_H
+#pragma once
 
 #include "simulator/search/fit.h"
 
@@ -43,5 +42,3 @@ double vc_fit_guess(const struct vc_fit_hunt *h, double (*of)(const struct vc_fi
 		    uint64_t value);
 
 void vc_fit_hunt_end(struct vc_fit_hunt *h);
-
-#endif

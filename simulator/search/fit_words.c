@@ -2,10 +2,6 @@
 /* fit_words.c - see fit_words.h */
 #include "simulator/search/fit_words.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-
 #include "simulator/time/time.h"
 
 static void number(struct vc_emit *e, const char *key, uint64_t v)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit_words.h - what fit found, for people and for programs. */
-#ifndef VC_FIT_WORDS_H
-#define VC_FIT_WORDS_H
+#pragma once
 
 #include "common/emit.h"
 #include "simulator/search/fit.h"
@@ -22,5 +21,3 @@ struct vc_fit_proof {
 /* The whole document, one entry per card. */
 void vc_fit_say(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_card *card,
 		const struct vc_fit_proof *proof, size_t cards, bool json);
-
-#endif

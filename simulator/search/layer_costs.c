@@ -3,9 +3,6 @@
  * is allocated between two cuts needs that many bytes, less what layers before it gave back. */
 #include "simulator/search/layer_costs.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "common/vec.h"
 #include "simulator/anatomy/layers.h"
 #include "simulator/time/time.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layer_costs.h - what it would save and cost to compute each layer of a training run twice. */
-#ifndef VC_LAYER_COSTS_H
-#define VC_LAYER_COSTS_H
+#pragma once
 
 #include "simulator/session/session.h"
 
@@ -31,5 +30,3 @@ struct vc_layer_costs {
 int vc_layer_costs_read(struct vc_layer_costs *c, const struct vc_session *s,
 			const struct vc_plan *plan, struct vc_error *err);
 void vc_layer_costs_fini(struct vc_layer_costs *c);
-
-#endif

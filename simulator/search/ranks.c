@@ -3,10 +3,6 @@
 #include "simulator/search/ranks.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "common/workers.h"

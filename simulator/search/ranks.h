@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranks.h - the recordings of a job, one per rank: each is replayed, what matters of it is kept,
  * and it is closed again. So memory does not grow with their number. */
-#ifndef VC_RANKS_H
-#define VC_RANKS_H
+#pragma once
 
 #include "simulator/session/session.h"
 
@@ -60,5 +59,3 @@ void vc_ranks_fini(struct vc_ranks *r);
 
 /* "0-6,8", or the file where a rank has no number. Returns buf. */
 char *vc_ranks_members(const struct vc_ranks *r, size_t group, char *buf, size_t n);
-
-#endif

@@ -3,9 +3,6 @@
  * budgets are replayed, the uniform ones beside them, and what fits is then tried with less. */
 #include "simulator/search/recompute.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "common/choice.h"
 #include "common/vec.h"
 #include "common/workers.h"

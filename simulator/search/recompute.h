@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recompute.h - which layers of a training run to compute twice so that it fits, at the least time:
  * chosen by dynamic programming over what layers keep and cost, and each choice replayed. */
-#ifndef VC_RECOMPUTE_H
-#define VC_RECOMPUTE_H
+#pragma once
 
 #include "simulator/search/layer_costs.h"
 
@@ -52,5 +51,3 @@ void vc_recompute_fini(struct vc_recompute_search *q);
  * allocated bytes, at the least time; *peak is what that needs at most. False: none do. */
 bool vc_recompute_choose(const struct vc_layer_costs *c, uint64_t budget, bool *take,
 			 uint64_t *peak);
-
-#endif

@@ -3,7 +3,6 @@
  * layers before it kept is gone if they are computed twice. So each layer asks that those before it
  * gave back at least what it needs beyond the budget. Of two ways to the same layer only that is
  * worth keeping which gave back more or costs less. */
-#include <stdlib.h>
 
 #include "simulator/search/recompute.h"
 #include "common/vec.h"

@@ -2,10 +2,6 @@
 /* recompute_words.c - see recompute_words.h */
 #include "simulator/search/recompute_words.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "common/site.h"
 
 enum { ROWS = 24 }; /* of the table for people; JSON has all of them */

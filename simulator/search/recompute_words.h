@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recompute_words.h - what a search for layers to compute twice found, as a table, as JSON and as
  * code to paste. */
-#ifndef VC_RECOMPUTE_WORDS_H
-#define VC_RECOMPUTE_WORDS_H
+#pragma once
 
 #include "common/emit.h"
 #include "simulator/search/recompute.h"
@@ -32,5 +31,3 @@ bool vc_recompute_spec_of(const struct vc_layer_costs *c, const struct vc_meta *
 			  char *buf, size_t n);
 bool vc_recompute_spec(const struct vc_recompute_search *q, const struct vc_meta *m, size_t i,
 		       char *buf, size_t n);
-
-#endif

@@ -3,10 +3,6 @@
 #include "simulator/search/samples.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/vec.h"

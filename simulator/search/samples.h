@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* samples.h - how long the samples of a data set are, and what a random batch of them holds. */
-#ifndef VC_SAMPLES_H
-#define VC_SAMPLES_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -33,5 +28,3 @@ uint64_t vc_samples_quantile(const struct vc_samples *s, double share);
 /* The chance that at least one of `some` samples is among `drawn` of them, drawn at random, none
  * twice. */
 double vc_samples_chance(const struct vc_samples *s, uint64_t some, uint64_t drawn);
-
-#endif

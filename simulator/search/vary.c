@@ -2,10 +2,6 @@
 /* vary.c - values of a sweep and their combinations. */
 #include "simulator/search/vary.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/io.h"
 #include "common/json.h"
 #include "common/param.h"

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vary.h - "batch=1..64" and "conf=a|b": what a sweep varies, and the combinations; or one run a
  * line. */
-#ifndef VC_VARY_H
-#define VC_VARY_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -49,5 +44,3 @@ const char *vc_vary_value(const struct vc_vary *v, size_t i, size_t k);
 
 /* "batch=8 conf=..." of run i into buf. */
 const char *vc_vary_text(const struct vc_vary *v, size_t i, char *buf, size_t n);
-
-#endif

@@ -4,12 +4,7 @@
  * All blocks are alike, so there is nothing to fit and no bytes: a block is a number. Free blocks
  * stand in one queue; those that still hold a known prefix keep their hash until they are taken.
  * Source: vllm/v1/core/block_pool.py and kv_cache_utils.py. */
-#ifndef VC_KV_BLOCKS_H
-#define VC_KV_BLOCKS_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/map.h"
@@ -46,5 +41,3 @@ bool vc_kv_learn(struct vc_kv_pool *p, uint32_t block, uint64_t hash);
 void vc_kv_release(struct vc_kv_pool *p, const uint32_t *block, size_t n, bool front);
 /* Forget all hashes; false: blocks are in use, nothing was done. */
 bool vc_kv_forget(struct vc_kv_pool *p);
-
-#endif

@@ -3,9 +3,6 @@
 #include "simulator/serving/requests.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <strings.h>
 
 #include "common/json.h"

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* requests.h - traces of requests to a language model that is served: when they came, how long they
  * were, and which texts they share. */
-#ifndef VC_REQUESTS_H
-#define VC_REQUESTS_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -37,5 +33,3 @@ void vc_requests_fini(struct vc_requests *r);
 /* One more, for callers that make requests themselves: the pieces are copied. */
 int vc_requests_add(struct vc_requests *r, const struct vc_serve_request *what,
 		    const struct vc_text *texts, size_t n, struct vc_error *err);
-
-#endif

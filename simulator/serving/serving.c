@@ -3,9 +3,6 @@
  * room. Who finds no block takes them from the request that came last. */
 #include "simulator/serving/serving.h"
 
-#include <math.h>
-#include <stdio.h>
-
 #include "common/vec.h"
 
 enum state { ABSENT, WAITING, RUNNING };

@@ -4,12 +4,7 @@
  *
  * Source: vllm/v1/core/sched/scheduler.py and kv_cache_manager.py of each release, for models whose
  * layers all attend to the whole context, first come first served, one step after the other. */
-#ifndef VC_SERVING_H
-#define VC_SERVING_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "simulator/serving/kv_blocks.h"
@@ -85,5 +80,3 @@ int vc_serving_output(struct vc_serving *s, struct vc_error *err);
 void vc_serving_abort(struct vc_serving *s, uint32_t request);
 /* The blocks of a request that runs. */
 const uint32_t *vc_serving_blocks(const struct vc_serving *s, uint32_t request, size_t *n);
-
-#endif

@@ -2,11 +2,6 @@
 /* again.c - the command behind a run once more, with something changed. */
 #include "simulator/session/again.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 struct line {
 	char *at;
 	size_t n, used;

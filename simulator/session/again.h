@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* again.h - the command behind a run once more, with something changed: a line to paste into a
  * shell. */
-#ifndef VC_AGAIN_H
-#define VC_AGAIN_H
-
-#include <stddef.h>
+#pragma once
 
 #include "simulator/session/request.h"
 
@@ -14,5 +11,3 @@
  * quoted for a shell where they need it. At most n bytes with the 0; returns buf. */
 char *vc_again(const struct vc_run_options *opt, size_t traces, char *const *trace,
 	       const struct vc_plan *plan, const char *how, char *buf, size_t n);
-
-#endif

@@ -2,9 +2,6 @@
 /* answer.c - see answer.h */
 #include "simulator/session/answer.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "simulator/session/bounds.h"
 #include "simulator/session/completion.h"
 #include "simulator/session/verify.h"

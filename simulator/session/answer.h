@@ -5,8 +5,7 @@
  * Both ends of the interval are replayed: a run that needs so many bytes more is one on a device
  * with so many bytes less. Where both end in the same way, that is the verdict; else it is
  * undecided, unless --assume says which value counts. */
-#ifndef VC_ANSWER_H
-#define VC_ANSWER_H
+#pragma once
 
 #include "simulator/session/session.h"
 
@@ -41,5 +40,3 @@ bool vc_answer_settles(struct vc_answer_ask *a, bool possibly);
  * beyond what the device has. */
 int vc_answer_decide(const struct vc_session *s, const struct vc_job *job,
 		     const struct vc_plan *plan, struct vc_result *out, struct vc_error *err);
-
-#endif

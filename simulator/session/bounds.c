@@ -4,10 +4,6 @@
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/warm_start.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* What blocks of 1 to 10 MiB share (kLargeBuffer, c10/core/AllocatorConfig.h): one more or less is
  * needed where other sizes leave other holes. */
 enum { SEGMENT = 20 << 20 };

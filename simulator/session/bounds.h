@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bounds.h - what transforms leave open. Those with a parameter `bound` (best, low, high) say what
  * the recording does not settle: a run is repeated with all of them low and all of them high. */
-#ifndef VC_BOUNDS_H
-#define VC_BOUNDS_H
+#pragma once
 
 #include "simulator/session/recording.h"
 
@@ -31,5 +30,3 @@ void vc_bounds_margins(const struct vc_recording *rec, const struct vc_list *tra
 
 /* Has nobody measured how far off one of them is? */
 bool vc_bounds_unknown(const struct vc_list *transforms);
-
-#endif

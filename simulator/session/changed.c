@@ -2,8 +2,6 @@
 /* changed.c - see changed.h */
 #include "simulator/session/changed.h"
 
-#include <stdlib.h>
-
 #include "simulator/replay/memo.h"
 
 struct changed {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* changed.h - a trace as transforms leave it, made once and replayed many times. */
-#ifndef VC_CHANGED_H
-#define VC_CHANGED_H
+#pragma once
 
 #include "common/opt.h"
 #include "simulator/replay/source.h"
@@ -14,5 +13,3 @@ typedef struct vc_source *vc_pipeline_fn(struct vc_source *src, const struct vc_
 struct vc_source *vc_changed_source(const struct vc_trace *t, const char *path,
 				    const struct vc_list *transforms, vc_pipeline_fn *pipeline,
 				    struct vc_error *err);
-
-#endif

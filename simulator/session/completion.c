@@ -2,9 +2,6 @@
 /* completion.c - see completion.h */
 #include "simulator/session/completion.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static void add(struct vc_plan *p, const char *name, const char *value)
 {
 	size_t n = strlen(p->params);

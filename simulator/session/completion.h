@@ -4,8 +4,7 @@
  * A recording says at which request each such block came back. Where that is not known, and under
  * changed settings, it is a matter of time on the device; two policies bound it: back at the next
  * request, and back only when the allocator is forced to wait. */
-#ifndef VC_COMPLETION_H
-#define VC_COMPLETION_H
+#pragma once
 
 #include "simulator/session/job.h"
 
@@ -20,5 +19,3 @@ bool vc_completion_is_open(const struct vc_job *job, const struct vc_plan *p);
  * another. A model that knows two bounds only (a parameter `bound`) is run with either. */
 int vc_completion_interval(const struct vc_job *job, const struct vc_plan *p,
 			   struct vc_result *out, struct vc_error *err);
-
-#endif

@@ -8,10 +8,6 @@
  * middle of all draws (the median of a posterior sample). */
 #include "simulator/session/draws.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "common/vec.h"
 #include "common/workers.h"
 

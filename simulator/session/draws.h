@@ -2,8 +2,7 @@
 /* draws.h - which of the ways to deal the data of steps anew is the best guess: the middle of all
  * of them by their peaks, of which those near a straight line through the recorded peaks count
  * most (predict/spread.h makes the draws). */
-#ifndef VC_DRAWS_H
-#define VC_DRAWS_H
+#pragma once
 
 #include "simulator/session/whatif.h"
 
@@ -16,5 +15,3 @@ double vc_draws_line(const struct vc_whatif *w, const double *peak);
 /* Take that draw for the prediction, whose trace and report are those of the middle of all draws;
  * nothing where it has no such data. */
 int vc_draws_choose(const struct vc_whatif *w, struct vc_prediction *p, struct vc_error *err);
-
-#endif

@@ -2,9 +2,6 @@
 /* ground.c - see ground.h */
 #include "simulator/session/ground.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/map.h"
 #include "common/vec.h"
 #include "simulator/replay/calls.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ground.h - on what the replay of one recording under a plan stands: the recorded run itself, all
  * of its requests, the recorded heap, or a past that may have been. */
-#ifndef VC_GROUND_H
-#define VC_GROUND_H
+#pragma once
 
 #include "simulator/replay/past.h"
 #include "simulator/session/job.h"
@@ -46,5 +45,3 @@ int vc_ground_nearest(const struct vc_recording *rec, enum vc_past_kind *kind, d
 
 /* A past of which less than this share is wrong is taken for what happened. */
 #define VC_GROUND_NEAR 0.05
-
-#endif

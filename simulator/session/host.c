@@ -2,9 +2,6 @@
 /* host.c - see host.h */
 #include "simulator/session/host.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum kind { DEVICE, PINNED, MOVED, RESIDENT, KINDS };
 enum { BATCH = 1024 };
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host.h - memory beside the allocator's, as recordings and transforms tell it: of the host, and of
  * libraries on the device. */
-#ifndef VC_HOST_H
-#define VC_HOST_H
+#pragma once
 
 #include "simulator/session/recording.h"
 #include "simulator/rewrite/rewrite.h" /* the labels */
@@ -30,5 +29,3 @@ struct vc_host_device {
 	uint64_t others;    /* of that, what is known to be other processes': not in `context` */
 };
 struct vc_host_device vc_host_device(const struct vc_recording *rec);
-
-#endif

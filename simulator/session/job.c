@@ -2,9 +2,6 @@
 /* job.c - see job.h */
 #include "simulator/session/job.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "simulator/session/ground.h"
 
 /* Whose allocator: that of the card that was asked for, else that of the recorded one. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job.h - one replay: a recording under a plan. */
-#ifndef VC_JOB_H
-#define VC_JOB_H
+#pragma once
 
 #include "simulator/session/request.h"
 
@@ -47,5 +46,3 @@ int vc_job_widen(const struct vc_job *job, const struct vc_plan *plan, struct vc
 /* Is all that the plan asks of the interval of *out known? 1: it is. */
 int vc_job_is_settled(const struct vc_plan *plan, const struct vc_result *out,
 		      struct vc_error *err);
-
-#endif

@@ -11,11 +11,6 @@
  * calibrated on ladders (predict/widths.h). */
 #include "simulator/session/misses.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "common/workers.h"
 #include "common/param.h"

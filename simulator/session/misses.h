@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* misses.h - how far off recordings are when they predict each other: what that says about their
  * prediction of a value that nobody recorded. */
-#ifndef VC_MISSES_H
-#define VC_MISSES_H
+#pragma once
 
 #include "simulator/session/whatif.h"
 
@@ -37,5 +36,3 @@ uint64_t vc_misses_most(const struct vc_whatif *w, struct vc_prediction *p,
 int vc_misses_settled(const struct vc_whatif *w, struct vc_prediction *p,
 		      const struct vc_plan *plan, const struct vc_result *out,
 		      struct vc_error *err);
-
-#endif

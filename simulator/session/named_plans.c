@@ -3,9 +3,6 @@
 #include "simulator/session/named_plans.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct vc_named_plans {
 	struct vc_answers answers;

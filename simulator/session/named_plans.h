@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* named_plans.h - what cuDNN's plans take on a card: of the table that dry runs keep, else of
  * somebody who asks the library that is installed. */
-#ifndef VC_NAMED_PLANS_H
-#define VC_NAMED_PLANS_H
+#pragma once
 
 #include "common/plan_table.h"
 #include "simulator/predict/family.h"
@@ -38,5 +37,3 @@ const struct vc_card *vc_named_plans_card(const struct vc_named_plans *p);
 
 /* Lent from p. */
 const struct vc_answers *vc_named_plans_answers(const struct vc_named_plans *p);
-
-#endif

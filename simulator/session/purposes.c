@@ -2,8 +2,6 @@
 /* purposes.c - see purposes.h */
 #include "simulator/session/purposes.h"
 
-#include <stdlib.h>
-
 #include "simulator/anatomy/anatomy.h"
 
 static enum vc_purpose purpose_of(uint8_t category)

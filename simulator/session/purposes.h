@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* purposes.h - the anatomy of a run, put into its result: what each block is for, and phases. */
-#ifndef VC_PURPOSES_H
-#define VC_PURPOSES_H
+#pragma once
 
 #include "simulator/session/recording.h"
 
@@ -10,5 +9,3 @@
  * trace is streamed. Errors: VC_ENOMEM. Thread-safe for recordings in memory. */
 int vc_purposes_fill(const struct vc_recording *rec, const struct vc_list *transforms,
 		     struct vc_result *out, struct vc_error *err);
-
-#endif

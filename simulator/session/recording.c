@@ -2,11 +2,6 @@
 /* recording.c - see recording.h */
 #include "simulator/session/recording.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "simulator/replay/infer.h"
 #include "simulator/replay/ranges.h"

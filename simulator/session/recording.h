@@ -2,8 +2,7 @@
 /* recording.h - one trace with what is found out about it once: its census, the device and the
  * version to replay, how well the model reproduces it. Nothing of it changes once it is open, so
  * any number of runs share it. A prediction from several recordings is one, too. */
-#ifndef VC_RECORDING_H
-#define VC_RECORDING_H
+#pragma once
 
 #include "common/opt.h"
 #include "simulator/replay/census.h"
@@ -81,5 +80,3 @@ const char *vc_recording_version(const struct vc_recording *rec);
 /* What the recorded device held in all, 0 = unknown. Expandable segments reserve 9/8 of it, and
  * how far one can still grow decides which block is the best fit. */
 uint64_t vc_recorded_total(const struct vc_recording *rec);
-
-#endif

@@ -2,11 +2,6 @@
 /* request.c - see request.h */
 #include "simulator/session/request.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "simulator/session/host.h"
 
 #define AT(f) offsetof(struct vc_run_options, f)

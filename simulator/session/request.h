@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* request.h - from options to planned runs. */
-#ifndef VC_REQUEST_H
-#define VC_REQUEST_H
+#pragma once
 
 #include "simulator/replay/cards.h"
 #include "simulator/replay/engine.h"
@@ -100,5 +99,3 @@ int vc_plan_with(struct vc_plan *p, const char *transform, const char ***list,
  * the torch model, and back. */
 void vc_plan_set_conf(struct vc_plan *p, const char *conf);
 bool vc_plan_is_drivers(const char *conf);
-
-#endif

@@ -2,9 +2,6 @@
 /* session.c - see session.h */
 #include "simulator/session/session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "simulator/session/answer.h"
 #include "simulator/session/bounds.h"
 #include "simulator/session/completion.h"

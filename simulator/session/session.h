@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session.h - what the commands share: recordings and options in, answers out. */
-#ifndef VC_SESSION_H
-#define VC_SESSION_H
+#pragma once
 
 #include "simulator/session/job.h"
 
@@ -67,5 +66,3 @@ int vc_session_interval_of_change(const struct vc_session *s, const struct vc_pl
 
 /* A source over the session's events with -x applied; the caller frees it. */
 struct vc_source *vc_session_source(const struct vc_session *s, struct vc_error *err);
-
-#endif

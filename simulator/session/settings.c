@@ -3,9 +3,6 @@
 #include "simulator/session/settings.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* One "name:value" or "name:[...,...]": up to the comma that no bracket holds. */
 static size_t option_length(const char *text)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* settings.h - the allocator settings that a recording says it was made under. */
-#ifndef VC_SETTINGS_H
-#define VC_SETTINGS_H
+#pragma once
 
 #include "common/meta.h"
 #include "simulator/replay/model.h"
@@ -10,5 +9,3 @@
  * that `m` does not know in this version (NULL: in any) leaves meta->conf, and a note in `meta`
  * names it. Settings that a user asks for never come here: the model refuses them. */
 void vc_settings_known(struct vc_meta *meta, const struct vc_model_type *m, const char *version);
-
-#endif

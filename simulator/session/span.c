@@ -6,9 +6,6 @@
  * part under other rules by up to 7 percent. */
 #include "simulator/session/span.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "simulator/session/completion.h"
 #include "simulator/session/ground.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* span.h - what a change of settings, version or card leaves open where the requests are the
  * recorded ones: the order of fresh addresses, and what came before the recording. */
-#ifndef VC_SPAN_H
-#define VC_SPAN_H
+#pragma once
 
 #include "simulator/session/job.h"
 
@@ -10,5 +9,3 @@
  * something is open. unlimited: the interval is that of the need, and no verdict is looked at. */
 int vc_span_widen(const struct vc_job *job, const struct vc_plan *plan, bool unlimited,
 		  struct vc_result *out, struct vc_error *err);
-
-#endif

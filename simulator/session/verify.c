@@ -2,10 +2,6 @@
 /* verify.c - see verify.h */
 #include "simulator/session/verify.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "simulator/session/job.h"
 

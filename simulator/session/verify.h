@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verify.h - does the model reproduce a recording? */
-#ifndef VC_VERIFY_H
-#define VC_VERIFY_H
+#pragma once
 
 #include "simulator/session/recording.h"
 
@@ -14,5 +13,3 @@ bool vc_verify_possible(const struct vc_recording *rec);
  * was, those that reproduce it are taken. Nothing happens where there is nothing to compare with.
  * Errors: those of the replay. */
 int vc_verify(struct vc_recording *rec, const struct vc_recording_ask *ask, struct vc_error *err);
-
-#endif

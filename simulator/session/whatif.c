@@ -2,11 +2,6 @@
 /* whatif.c - see whatif.h */
 #include "simulator/session/whatif.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/torch_sizes.h"
 #include "common/workers.h"
 #include "simulator/replay/memo.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* whatif.h - several recordings of one program, what they predict for values nobody recorded, and
  * the interval of what is not exact. */
-#ifndef VC_WHATIF_H
-#define VC_WHATIF_H
+#pragma once
 
 #include <pthread.h>
 
@@ -98,5 +97,3 @@ struct vc_prediction *vc_whatif_on(struct vc_whatif *w, const struct vc_card *ca
  * there are none. Thread-safe. */
 int vc_whatif_interval(const struct vc_whatif *w, struct vc_prediction *p,
 		       const struct vc_plan *plan, struct vc_result *out, struct vc_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write_trace.h - the events of a recording, transforms applied, as a trace of our own format. */
-#ifndef VC_WRITE_TRACE_H
-#define VC_WRITE_TRACE_H
+#pragma once
 
 #include "common/codec.h"
 #include "simulator/session/recording.h"
@@ -9,5 +8,3 @@
 /* Writes `path` ("-": standard output) whole or not at all. */
 int vc_trace_write(const struct vc_recording *rec, const struct vc_list *transforms,
 		   const char *path, const struct vc_encoder_options *o, struct vc_error *err);
-
-#endif

@@ -2,11 +2,7 @@
 /* time.c - see time.h */
 #include "simulator/time/time.h"
 
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/time/time_change.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time.h - how long a step takes: what the recordings show, what a what-if makes of it, and the
  * words for it. Everything stays unknown where no kernels were recorded. */
-#ifndef VC_TIME_H
-#define VC_TIME_H
+#pragma once
 
 #include "common/emit.h"
 #include "simulator/session/session.h"
@@ -47,5 +46,3 @@ const char *vc_time_words(const struct vc_result *r, char *buf, size_t n);
  * one to recommend, of n. Returns buf. */
 const char *vc_time_compare(const struct vc_result *r, size_t n, size_t best, char *buf,
 			    size_t len);
-
-#endif

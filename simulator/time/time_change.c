@@ -2,10 +2,6 @@
 /* time_change.c - see time_change.h */
 #include "simulator/time/time_change.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/anatomy/layers.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_change.h - what transforms, flushes and another card do to the time of a step. */
-#ifndef VC_TIME_CHANGE_H
-#define VC_TIME_CHANGE_H
+#pragma once
 
 #include "simulator/replay/transform.h"
 #include "simulator/session/session.h"
@@ -28,5 +27,3 @@ int vc_change_read(const struct vc_session *s, const struct vc_profile *p,
  * are not known. Errors: VC_ENOMEM. */
 int vc_change_flushes(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *r,
 		      struct vc_error *err);
-
-#endif

@@ -6,8 +6,6 @@
  * once in every step, always as many launches apart. The sequences that do so over the longest
  * stretch give the period. Only sequences count that occur about as often as there are known to
  * be steps: a layer, or a micro-batch, cannot pass for a step. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/time/time_profile.h"

@@ -4,7 +4,6 @@
  * Work grows with the data, and below some size a kernel takes what a launch takes: t = max(floor,
  * a + b*x). Attention grows with the square of the length: b*x + c*x*x where a straight line would
  * start below zero. */
-#include <math.h>
 
 #include "simulator/time/time_tempo.h"
 

@@ -3,7 +3,6 @@
  *
  * Myers' difference over names without tile sizes, after both steps were turned to begin at the
  * same place; holes of equal length are filled in order (another kernel for the same purpose). */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/time/time_tempo.h"

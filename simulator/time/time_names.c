@@ -2,7 +2,6 @@
 /* time_names.c - what the name of a kernel says: which kernels serve one purpose, what limits them,
  * which phase of a training step they belong to. */
 #include <ctype.h>
-#include <string.h>
 
 #include "simulator/time/time_profile.h"
 

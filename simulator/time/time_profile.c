@@ -3,9 +3,6 @@
 #include "simulator/time/time_profile.h"
 #include "common/vec.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { CYCLES = 32 }; /* steps of which the typical one is the median: more change nothing */
 
 /* ---- collecting ---- */

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_profile.h - the kernels of one recording as repetitions of one step, and what they show: how
  * long a step takes, how busy the GPU is, how long it waits for data. */
-#ifndef VC_TIME_PROFILE_H
-#define VC_TIME_PROFILE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/event.h"
@@ -91,5 +86,3 @@ enum vc_kernel_phase { VC_KERNEL_FORWARD, VC_KERNEL_BACKWARD, VC_KERNEL_OPTIMIZE
 /* Which phase each beat belongs to, by names; phase[] has p->beats entries. False: the names do not
  * say where the backward pass begins. */
 bool vc_profile_phases(const struct vc_profile *p, uint8_t *phase);
-
-#endif

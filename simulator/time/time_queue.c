@@ -7,8 +7,6 @@
  * time before a copy to the device is the wait for data and no launch: left to the caller
  * (time_tempo.c).
  */
-#include <math.h>
-#include <stdlib.h>
 
 #include "simulator/time/time_tempo.h"
 

@@ -3,10 +3,6 @@
 #include "simulator/time/time_tempo.h"
 #include "common/vec.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define WAITING                                                                                  \
 	0.02 /* a step that waits longer than this share for data is bound by the loader */
 #define AHEAD 0.95         /* so busy a GPU never waits for launches */

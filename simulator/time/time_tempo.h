@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_tempo.h - how long a step takes at a value nobody recorded: the kernels of several
  * recordings, matched, each with a law, put behind each other again. */
-#ifndef VC_TIME_TEMPO_H
-#define VC_TIME_TEMPO_H
+#pragma once
 
 #include "simulator/time/time_profile.h"
 
@@ -106,5 +105,3 @@ struct vc_tempo_answer {
 int vc_tempo_at(struct vc_tempo *t, const struct vc_tempo_ask *ask, struct vc_tempo_answer *out,
 		struct vc_error *err);
 void vc_tempo_fini(struct vc_tempo *t);
-
-#endif

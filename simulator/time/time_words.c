@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_words.c - the time of a step in JSON and in sentences. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "simulator/time/time.h"
 

@@ -3,9 +3,9 @@
  *
  * c10::reportMemoryUsageToProfiler is called by the allocator for each allocation and each free, in
  * allocator order, with the block's size. The size that was asked for comes from the allocator's
- * vtable: a copy of it with our functions in front takes its place. Both are plain C to call: a
- * DataPtr is returned through a hidden first argument, a MempoolId_t travels in two registers, and
- * objects with destructors as pointers (Itanium C++ ABI, x86-64). */
+ * vtable: a copy of it with our functions in front takes its place. Both are plain C to call, by the
+ * Itanium C++ ABI of x86-64 and of AArch64: a DataPtr comes back in memory, as a large struct does;
+ * a MempoolId_t travels in two registers, and objects with destructors as pointers. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -26,6 +26,7 @@ enum { BEFORE = 2 /* offset to top and type info stand before the vtable's addre
        ALLOCATE = 2, CUDA = 1 /* c10::DeviceType */ };
 
 struct cuda_stream { uint64_t device; int64_t id; }; /* c10::cuda::CUDAStream */
+struct data_ptr { void *data, *context, *deleter; uint64_t device; }; /* c10::DataPtr */
 
 typedef uint64_t word;
 typedef word call6(word, word, word, word, word, word);
@@ -111,15 +112,14 @@ static void verify(const void *returned)
 			 "layout than expected");
 }
 
-static void *hook_allocate(void **result, void *object, size_t size)
+static struct data_ptr hook_allocate(void *object, size_t size)
 {
-	void *(*real)(void **, void *, size_t);
+	struct data_ptr (*real)(void *, size_t), r;
 	__attribute__((cleanup(leave), unused)) struct guard was = enter(size);
-	void *r;
 
 	*(void **)&real = g.original[ALLOCATE];
-	r = real(result, object, size);
-	verify(*result);
+	r = real(object, size);
+	verify(r.data);
 	return r;
 }
 

@@ -157,14 +157,12 @@ void standin_free(void *p)
 
 /* ---- what stands in the vtable ---- */
 
-static void *allocate(void **result, void *self, size_t n)
+static struct standin_pointer allocate(void *self, size_t n)
 {
+	void *p = take(n);
+
 	(void)self;
-	result[0] = take(n);
-	result[1] = result[0];
-	result[2] = VC_FUNCTION(standin_free);
-	result[3] = (void *)(uintptr_t)DEVICE;
-	return result;
+	return (struct standin_pointer){ p, p, VC_FUNCTION(standin_free), DEVICE };
 }
 
 static void *raw_alloc(void *self, size_t n)
@@ -227,6 +225,15 @@ void **standin_vtable(void **self)
 {
 	*self = atomic_load(&_ZN3c104cuda20CUDACachingAllocator9allocatorE);
 	return ((struct object *)*self)->vptr;
+}
+
+void *standin_allocate(size_t n)
+{
+	struct standin_pointer (*f)(void *, size_t);
+	void *self, **v = standin_vtable(&self);
+
+	*(void **)&f = v[2];
+	return f(self, n).data;
 }
 
 /* As the backend of that name: each tensor a call of the runtime's, from 2.14 on a second one

@@ -203,14 +203,6 @@ static void *plan(const struct problem *p, int64_t bytes)
 	return d;
 }
 
-static void *allocate(size_t n)
-{
-	void *self, **v = standin_vtable(&self), *data[4], *(*f)(void **, void *, size_t);
-
-	*(void **)&f = v[2];
-	return f(data, self, n), data[0];
-}
-
 static void execute(void *d)
 {
 	bool fails = standin_cudnn.fails == STANDIN_EXECUTE;
@@ -218,7 +210,7 @@ static void execute(void *d)
 	void *workspace, *pack = make(PACK), *at[3] = { &bytes, &bytes, &bytes };
 
 	get(d, PLAN_WORKSPACE, T_INT64, 1, &bytes);
-	workspace = allocate((size_t)bytes);
+	workspace = standin_allocate((size_t)bytes);
 	set(pack, 1001, T_POINTER, 3, at);
 	set(pack, 1000, T_INT64, 3, uid);
 	set(pack, 1003, T_POINTER, 1, &workspace);
@@ -538,7 +530,7 @@ int main(int argc, char **argv)
 	standin_cudnn.results = CONFIGS;
 	if (argc == 5 && !strcmp(argv[1], "attached"))
 		return attached(argv + 2);
-	standin_free(allocate(512)); /* the allocator's, before the first convolution */
+	standin_free(standin_allocate(512)); /* the allocator's, before the first convolution */
 	for (int i = 1; i < argc; i++)
 		for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++)
 			if (!strcmp(argv[i], all[k].name)) {

@@ -17,17 +17,9 @@ enum { SLOTS = 24, MOST = 64, LEAST = 20 << 20, UNIT = 2 << 20 };
 int _ZN3c104cuda28device_count_ensure_non_zeroEv(void);
 __attribute__((weak)) void vramcast_step(void);
 
-static void *allocate(size_t n)
-{
-	void *self, **v = standin_vtable(&self), *data[4], *(*f)(void **, void *, size_t);
-
-	*(void **)&f = v[2];
-	return f(data, self, n), data[0];
-}
-
 static void *ask(int slot)
 {
-	void *p = allocate((size_t)LEAST + (size_t)slot * UNIT);
+	void *p = standin_allocate((size_t)LEAST + (size_t)slot * UNIT);
 
 	if (!p)
 		printf("slot %d is refused\n", slot);
@@ -93,7 +85,7 @@ int main(int argc, char **argv)
 	}
 	wait_for(argv[3], rank, ranks);
 	if (rank == 3 % ranks)
-		allocate(1ull << 40);
+		standin_allocate(1ull << 40);
 	usleep(500000); /* the others are sealed with it */
 	return 0;
 }

@@ -8,9 +8,11 @@
 #include <stdint.h>
 
 struct standin_stream { uint64_t device; int64_t id; }; /* c10::cuda::CUDAStream */
+struct standin_pointer { void *data, *context, *deleter; uint64_t device; }; /* c10::DataPtr */
 
 /* The vtable that the allocator has now, and the object to pass. */
 void **standin_vtable(void **self);
+void *standin_allocate(size_t n); /* what PyTorch calls for a tensor: the vtable's allocate */
 void standin_free(void *p);
 void standin_set_stream(int64_t id); /* of the calling thread */
 void *standin_async(size_t n, void *stream);

@@ -3,7 +3,7 @@
 # make check      every test that needs no GPU; ends with "N passed, N failed"
 # make help       the list of targets
 #
-# V=1 show the commands · DEBUG=1 · SAN=address,undefined · COV=1 · CC=clang · DEPS=skip
+# V=1 show the commands · DEBUG=1 · SAN=address,undefined · COV=1 · CC=clang · DEPS=skip · ARCH=aarch64
 # T=test_codec one test · F='varint*' tests of it by name
 
 VERSION := 0.1.0
@@ -17,6 +17,13 @@ FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 BUILD   ?= build
 PKG_CONFIG ?= pkg-config
 CUDA_HOME  ?= /usr/local/cuda
+# Another machine's processor: compiled by Debian's cross compiler, run by qemu (scripts/foreign.sh).
+ifneq ($(filter-out $(shell uname -m),$(ARCH)),)
+  CC         := $(ARCH)-linux-gnu-gcc
+  PKG_CONFIG := env PKG_CONFIG_LIBDIR=/usr/lib/$(ARCH)-linux-gnu/pkgconfig pkg-config
+  BUILD      := build-$(ARCH)
+  export ARCH
+endif
 comma := ,
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-builtin-rules # none is used, and make would try them all on each header
@@ -112,6 +119,7 @@ SANITIZED := address,undefined
 
 deps: ## install what is missing (says what; DEPS=skip to leave the machine alone)
 	$(Q)DEPS=$(DEPS) scripts/deps.sh
+	$(Q)$(if $(ARCH),DEPS=$(DEPS) scripts/foreign.sh $(ARCH))
 
 # Without -j the compiler would use one core: `make check` is what most people type.
 CORES = $(shell nproc 2> /dev/null || echo 2)
@@ -120,7 +128,7 @@ check: deps ## all tests; the last line is "N passed, N failed"
 # Unit tests run once, with the sanitizers: what they assert is the same there. Two of them judge so many pictures that
 # the plain copies take a part. With COV=1 everything is plain: counters are writable globals.
 SANITIZED_COPY := $(BUILD)-$(subst $(comma),-,$(SANITIZED))
-ifeq ($(COV),1)
+ifneq ($(COV)$(ARCH),)
 PLAIN := $(UNIT)
 ONCE := scripts/check-layers.sh scripts/check-circles.sh scripts/check-style.sh $(UNIT) $(CLI) $(TESTS)
 else

@@ -3,9 +3,9 @@
  *
  * c10::reportMemoryUsageToProfiler is called by the allocator for each allocation and each free, in
  * allocator order, with the block's size. The size that was asked for comes from the allocator's
- * vtable: a copy of it with our functions in front takes its place. Both are plain C to call, by the
- * Itanium C++ ABI of x86-64 and of AArch64: a DataPtr comes back in memory, as a large struct does;
- * a MempoolId_t travels in two registers, and objects with destructors as pointers. */
+ * vtable: a copy of it with our functions in front takes its place. Both are plain C to call, by
+ * the Itanium C++ ABI of x86-64 and of AArch64: a DataPtr comes back in memory, as a large struct
+ * does; a MempoolId_t travels in two registers, and objects with destructors as pointers. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>

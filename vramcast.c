@@ -9,28 +9,38 @@
 
 #include "commands/ask_cudnn.h"
 #include "commands/commands.h"
+#include "commands/estimate_cards.h"
 #include "common/opt.h"
 #include "common/param.h"
 
+#define VC_GROUP(title)
 #define VC_COMMAND(id) &vc_command_##id,
 static const struct vc_command *const commands[] = {
 #include "commands/commands.def"
 	NULL
 };
 #undef VC_COMMAND
+#undef VC_GROUP
 
 static const char intro[] =
 	"vramcast records what a training run does to GPU memory, replays the recording with\n"
 	"anything changed, says whether it fits, and draws it.\n\n"
-	"usage: vramcast COMMAND [OPTION]... [ARGUMENT]...\n\n";
+	"usage: vramcast COMMAND [OPTION]... [ARGUMENT]...\n";
+
+static void say_command(struct vc_output *out, const struct vc_command *c)
+{
+	if (!(c->flags & VC_CMD_HIDDEN))
+		vc_output_printf(out, "  %-12s %s\n", c->name, c->summary);
+}
 
 static void say_commands(struct vc_output *out)
 {
 	vc_output_text(out, intro);
-	for (size_t i = 0; commands[i]; i++)
-		if (!(commands[i]->flags & VC_CMD_HIDDEN))
-			vc_output_printf(out, "  %-12s %s\n", commands[i]->name,
-					 commands[i]->summary);
+#define VC_GROUP(title) vc_output_text(out, "\n" title "\n");
+#define VC_COMMAND(id) say_command(out, &vc_command_##id);
+#include "commands/commands.def"
+#undef VC_COMMAND
+#undef VC_GROUP
 	vc_output_text(out, "\n'vramcast help NAME' explains a command, a source, a transform, a "
 		       "model or a sink.\n"
 		       "A first try: vramcast sim traces/decomfl.vct -g rtx4090\n");
@@ -116,6 +126,8 @@ static int run_command(const struct vc_command *c, size_t argc, char **argv, str
 	r = vc_opt_parse(c, cfg, argc, argv, &operands, con);
 	if (r == VC_OK)
 		vc_ask_cudnn(c->options, cfg);
+	if (r == VC_OK)
+		r = vc_gpu_all(c, cfg, &con->err);
 	if (r == VC_OK)
 		r = c->run(cfg, operands, argv, con);
 	else if (r == VC_OPT_HELP)

@@ -21,8 +21,8 @@ static const struct vc_option diff_options[] = {
 	  NULL },
 	{ 0, "width", VC_O_TEXT, AT(width), "PIXELS", "of the picture", NULL },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.diff/1)", NULL },
-	{ 0, "markdown", VC_O_FLAG, AT(markdown), NULL, "tables of Markdown, for a pull request",
-	  NULL },
+	{ 0, "as", VC_O_AS, 0, "table|json|markdown", "markdown: tables for a pull request", NULL },
+	{ 0, "markdown", VC_O_FLAG, AT(markdown), NULL, NULL, NULL },
 	{ 0, "device", VC_O_UINT, AT(device), "N",
 	  "which device of both (default: the one that ran out, or the fullest)", NULL },
 	{ 0, "sites", VC_O_UINT, AT(sites), "N", "most call sites to list (0: all)", "12" },
@@ -162,21 +162,10 @@ struct limit { const char *text; double share; uint64_t bytes; };
 
 static int limit_of(const char *text, struct limit *l, struct vc_error *err)
 {
-	size_t n = text ? strlen(text) : 0;
-	char number[32];
-
 	*l = (struct limit){ .text = text };
-	if (!text)
-		return VC_OK;
-	if (n && n < sizeof(number) && text[n - 1] == '%') {
-		snprintf(number, sizeof(number), "%.*s", (int)(n - 1), text);
-		if (vc_parse_real(number, &l->share, err) == VC_OK && l->share >= 0)
-			return VC_OK;
-	} else if (vc_parse_size(text, &l->bytes, err) == VC_OK) {
-		return VC_OK;
-	}
-	return vc_fail(err, VC_EUSAGE, "--fail-above %s: wants a percentage such as 5%% or a size "
-		       "such as 512MiB", text);
+	if (text && vc_parse_share(text, &l->share, &l->bytes, err) < 0)
+		return vc_wrap(err, "--fail-above");
+	return VC_OK;
 }
 
 static uint64_t allowed(const struct limit *l, uint64_t a)

@@ -128,18 +128,6 @@ static int check(const struct vc_dryrun_config *c, size_t argc, struct vc_error 
 			       "which card? try -g rtx4090 ('vramcast gpus' lists them)");
 	if (!argc)
 		return vc_fail(err, VC_EUSAGE, "which program? try -- python train.py");
-	if (c->addresses && strcmp(c->addresses, "up") && strcmp(c->addresses, "down") &&
-	    strcmp(c->addresses, "both"))
-		return vc_fail(err, VC_EUSAGE, "--addresses takes down, up or both, not '%s'",
-			       c->addresses);
-	if (strcmp(c->values, "on") && strcmp(c->values, "off"))
-		return vc_fail(err, VC_EUSAGE, "--values takes on or off, not '%s'", c->values);
-	if (strcmp(c->host_weights, "real") && strcmp(c->host_weights, "untouched"))
-		return vc_fail(err, VC_EUSAGE, "--host-weights takes real or untouched, not '%s'",
-			       c->host_weights);
-	if (strcmp(c->exit_code, "program") && strcmp(c->exit_code, "verdict"))
-		return vc_fail(err, VC_EUSAGE, "--exit-code takes program or verdict, not '%s'",
-			       c->exit_code);
 	if ((c->devices != VC_NOT_GIVEN && (c->devices < 1 || c->devices > 16)) ||
 	    (c->ranks != VC_NOT_GIVEN && (c->ranks < 1 || c->ranks > 16)))
 		return vc_fail(err, VC_EUSAGE, "--devices and --ranks go from 1 to 16");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dump.c - vramcast dump: events as text, one per line. */
 
+#include "common/kernel_name.h"
 #include "common/utf8.h"
 #include "simulator/session/session.h"
 #include "simulator/anatomy/anatomy.h"
@@ -47,8 +48,11 @@ static void name(struct vc_output *out, const char *what, const char *text)
 
 static void place(struct vc_output *out, const struct vc_meta *m, const struct vc_event *ev)
 {
+	char kernel[VC_KERNEL_NAME];
+
 	if (ev->label && ev->label < m->strings)
-		name(out, " label=", m->string[ev->label]);
+		name(out, " label=", ev->kind != VC_EV_KERNEL ? m->string[ev->label] :
+		     vc_kernel_name(m->string[ev->label], kernel));
 	if (ev->site && ev->site < m->frames) {
 		const struct vc_frame *f = &m->frame[ev->site];
 

@@ -25,16 +25,17 @@ struct config {
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option estimate_options[] = {
-	{ 0, "model", VC_O_TEXT, AT(model), "FILE",
+	{ 0, "config", VC_O_TEXT, AT(model), "FILE",
 	  "config.json of a model, for the shape and the number of parameters", NULL },
-	{ 0, "params", VC_O_REAL, AT(params), "N", "parameters, as in 7e9", NULL },
-	{ 0, "layers", VC_O_REAL, AT(layers), "N", "transformer layers", NULL },
-	{ 0, "hidden", VC_O_REAL, AT(hidden), "N", "width", NULL },
-	{ 0, "heads", VC_O_REAL, AT(heads), "N", "attention heads (default: hidden / 128)", NULL },
-	{ 0, "feed-forward", VC_O_REAL, AT(feed_forward), "N",
+	{ 0, "model", VC_O_TEXT, AT(model), "FILE", NULL, NULL },
+	{ 0, "params", VC_O_COUNT, AT(params), "N", "parameters: 7B, 350M or 7e9", NULL },
+	{ 0, "layers", VC_O_COUNT, AT(layers), "N", "transformer layers", NULL },
+	{ 0, "hidden", VC_O_COUNT, AT(hidden), "N", "width", NULL },
+	{ 0, "heads", VC_O_COUNT, AT(heads), "N", "attention heads (default: hidden / 128)", NULL },
+	{ 0, "feed-forward", VC_O_COUNT, AT(feed_forward), "N",
 	  "inner width (llama; default 3.5 x hidden)", NULL },
 	{ 0, "kv-ratio", VC_O_REAL, AT(kv_ratio), "R", "key-value heads / heads (llama)", "1" },
-	{ 0, "vocabulary", VC_O_REAL, AT(vocabulary), "N", "tokens the model knows", "32000" },
+	{ 0, "vocabulary", VC_O_COUNT, AT(vocabulary), "N", "tokens the model knows", "32000" },
 	{ 0, "arch", VC_O_TEXT, AT(arch), "gpt|llama", "kind of layer", "llama" },
 	{ 0, "batch", VC_O_UINT, AT(batch), "N", "sequences per card and pass", "1" },
 	{ 0, "seq", VC_O_UINT, AT(seq), "N", "tokens per sequence", "2048" },
@@ -47,7 +48,8 @@ static const struct vc_option estimate_options[] = {
 	{ 0, "attention", VC_O_TEXT, AT(attention), "fused|eager",
 	  "eager keeps the scores of every pair of tokens (gpt)", "fused" },
 	{ 0, "zero", VC_O_UINT, AT(zero), "0..3", "DeepSpeed ZeRO stage", "0" },
-	{ 0, "gpus", VC_O_UINT, AT(gpus), "N", "cards that share the states", "1" },
+	{ 0, "devices", VC_O_UINT, AT(gpus), "N", "cards that share the states", "1" },
+	{ 0, "gpus", VC_O_UINT, AT(gpus), "N", NULL, "1" },
 	{ 0, "tp", VC_O_UINT, AT(tp), "N", "tensor parallel", "1" },
 	{ 0, "offload", VC_O_TEXT, AT(offload), "none|optimizer|all", "to host memory", "none" },
 	{ 0, "lora-rank", VC_O_UINT, AT(rank), "N",
@@ -136,7 +138,7 @@ static int check(const struct config *c, struct choice *ch, struct vc_error *err
 
 	for (int i = 0; i < 3; i++)
 		if (isnan(must[i]))
-			return vc_fail(err, VC_EUSAGE, "estimate wants --model, or --params, "
+			return vc_fail(err, VC_EUSAGE, "estimate wants --config, or --params, "
 				       "--layers and --hidden; --%s is missing", name[i]);
 	for (int i = 0; i < 7; i++)
 		if (must[i] <= 0)
@@ -147,7 +149,7 @@ static int check(const struct config *c, struct choice *ch, struct vc_error *err
 				       must[i], (double)VC_AMOUNT_MOST);
 	if (c->zero > 3 || !c->gpus || !c->tp || !c->batch || !c->seq)
 		return vc_fail(err, VC_EUSAGE,
-			       "--zero is 0 to 3; --gpus, --tp, --batch and --seq start at 1");
+			       "--zero is 0 to 3; --devices, --tp, --batch and --seq start at 1");
 	ch->optimizer = one_of(c->optimizer, VC_OPTIMIZERS, "optimizer", err);
 	ch->precision = one_of(c->precision, "fp32,amp,bf16", "precision", err);
 	ch->offload = one_of(c->offload, "none,optimizer,all", "offload", err);
@@ -310,14 +312,14 @@ static void context(const struct vc_card *card, struct sum *s)
 	s->high += s->at[s->n - 1].high;
 }
 
-/* The shape of --model in place of options, which it does not share the say with. */
+/* The shape of --config in place of options, which it does not share the say with. */
 static int with_model(struct config *c, struct vc_error *err)
 {
 	struct vc_model_config m;
 
 	if (!isnan(c->params) || !isnan(c->layers) || !isnan(c->hidden) || !isnan(c->heads) ||
 	    !isnan(c->feed_forward))
-		return vc_fail(err, VC_EUSAGE, "--model says what --params, --layers, --hidden, "
+		return vc_fail(err, VC_EUSAGE, "--config says what --params, --layers, --hidden, "
 			       "--heads and --feed-forward say; leave these out");
 	VC_TRY(vc_model_config_read(c->model, &m, err));
 	c->params = m.params;

@@ -4,6 +4,7 @@
 
 #include "common/vec.h"
 #include "simulator/time/time.h"
+#include "commands/estimate_cards.h"
 #include "commands/fit_find.h"
 #include "commands/fit_program.h"
 
@@ -25,6 +26,8 @@ static const struct vc_option fit_options[] = {
 	{ 0, "world", VC_O_UINT, AT(world), "N", "of --find plan: how many cards the job has",
 	  NULL },
 	{ 0, "with", VC_O_TEXT, AT(with), "dryrun|record", "how trial runs are made", "dryrun" },
+	{ 0, "prices", VC_O_TEXT, AT(prices), "FILE",
+	  "NAME,PRICE on each line: -g all begins with the cheapest card", NULL },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END
 };
@@ -83,6 +86,15 @@ static int say(struct vc_fitting *f, size_t n, const struct vc_fit_card *card,
 	if (!e)
 		return err->status;
 	vc_fit_say(e, &f->find, card, proof, n, f->cfg->json);
+	if (f->cfg->prices && !f->cfg->json) {
+		size_t i = 0;
+
+		while (i < n && !card[i].largest)
+			i++;
+		vc_emit_object(e, NULL, "");
+		vc_gpu_cheapest(e, f->cfg->prices, i < n ? card[i].plan.card : NULL);
+		vc_emit_end(e);
+	}
 	return vc_emit_done(e, err);
 }
 
@@ -135,9 +147,6 @@ static int find(struct vc_fitting *f, size_t argc, char **argv, struct vc_error 
 	if (!f->cfg->multiple || !f->cfg->most)
 		return vc_fail(err, VC_EUSAGE, "--multiple and --most start at 1");
 	VC_TRY(vc_fitting_among(f, err));
-	if (strcmp(f->cfg->with, "dryrun") && strcmp(f->cfg->with, "record"))
-		return vc_fail(err, VC_EUSAGE, "--with is dryrun or record, not '%s'",
-			       f->cfg->with);
 	if (is_program(f->cfg, argc, argv))
 		return vc_fitting_program(f, argc, argv, err);
 	VC_TRY(vc_fitting_open(f, argc, argv, err));

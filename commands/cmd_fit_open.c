@@ -113,6 +113,14 @@ static int open_session(struct vc_fitting *f, size_t n, char **paths, struct vc_
 	return r;
 }
 
+static bool names_script(size_t n, char **words)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strlen(words[i]) > 3 && !strcmp(words[i] + strlen(words[i]) - 3, ".py"))
+			return true;
+	return false;
+}
+
 int vc_fitting_open(struct vc_fitting *f, size_t n, char **paths, struct vc_error *err)
 {
 	int r = read_also(f, err);
@@ -120,7 +128,7 @@ int vc_fitting_open(struct vc_fitting *f, size_t n, char **paths, struct vc_erro
 	if (r == VC_OK)
 		r = open_session(f, n, paths, err);
 	if (r == VC_EIO && n && access(paths[0], F_OK) && !strchr(paths[0], '@'))
-		return vc_fail(err, VC_EUSAGE,
+		return vc_fail(err, names_script(n, paths) ? VC_EUSAGE : VC_EIO,
 			       "there is no recording %s; if it is a program, {%s} has to stand "
 			       "in its arguments: -- python train.py --batch-size {%s}",
 			       paths[0], f->cfg->find, f->cfg->find);

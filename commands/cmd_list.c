@@ -179,7 +179,8 @@ static void words_of(struct vc_output *out, const struct vc_command *c, const ch
 {
 	for (size_t t = 0; c->options && c->options[t]; t++)
 		for (const struct vc_option *o = c->options[t]; o->name; o++)
-			vc_output_printf(out, "%s--%s", lead, o->name);
+			if (o->help)
+				vc_output_printf(out, "%s--%s", lead, o->name);
 }
 
 static const char *card_name(size_t i)
@@ -248,7 +249,7 @@ static void bash_values(struct vc_output *out, const struct vc_command *c)
 {
 	for (size_t t = 0; c->options && c->options[t]; t++)
 		for (const struct vc_option *o = c->options[t]; o->name; o++) {
-			if (!o->arg)
+			if (!o->arg || !o->help)
 				continue;
 			vc_output_printf(out, "\t%s:--%s", c->name, o->name);
 			if (o->letter)
@@ -315,7 +316,8 @@ static void fish_script(const struct vc_command *const *commands, struct vc_outp
 				 c->name, vc_opt_word(c->summary, words, sizeof(words)));
 		for (size_t t = 0; c->options && c->options[t]; t++)
 			for (const struct vc_option *o = c->options[t]; o->name; o++)
-				fish_option(out, c, o);
+				if (o->help)
+					fish_option(out, c, o);
 	}
 }
 

@@ -49,7 +49,8 @@ static void page(struct vc_output *out, const struct vc_command *c)
 	vc_output_text(out, "\n.SH OPTIONS\n");
 	for (size_t t = 0; c->options && c->options[t]; t++)
 		for (const struct vc_option *o = c->options[t]; o->name; o++)
-			option_row(out, o);
+			if (o->help)
+				option_row(out, o);
 	vc_output_text(out, ".SH SEE ALSO\nvramcast(1)\n");
 }
 

@@ -50,8 +50,9 @@ static const struct vc_option options[] = {
 	  "fail", "off" },
 	{ 0, "max-size", VC_O_SIZE, AT(max_size), "SIZE",
 	  "stop recording a process whose trace grows beyond this; the program runs on", NULL },
-	{ 0, "device", VC_O_TEXT, AT(device), "auto|cuda|cpu",
+	{ 0, "allocator", VC_O_TEXT, AT(device), "auto|cuda|cpu",
 	  "whose allocator to record; auto: the CPU's only where there is no GPU", "auto" },
+	{ 0, "device", VC_O_TEXT, AT(device), "auto|cuda|cpu", NULL, "auto" },
 	{ 0, "kernels", VC_O_TEXT, AT(kernels), "on|off",
 	  "times of kernels, copies and fills, where CUPTI can be had (default: on; with --pid "
 	  "off)", NULL },
@@ -69,7 +70,8 @@ static const struct vc_option options[] = {
 	{ 0, "when", VC_O_TEXT, AT(keep.when), "NAME>VALUE",
 	  "with --keep: what is kept becomes FILE.when.vct when 'reserved>90%', "
 	  "'allocated>30GiB' or 'free<2GiB'", NULL },
-	{ 0, "steps", VC_O_TEXT, AT(keep.steps), "FIRST..LAST", "record these steps only", NULL },
+	{ 0, "window", VC_O_TEXT, AT(keep.steps), "FIRST..LAST", "record these steps only", NULL },
+	{ 0, "steps", VC_O_TEXT, AT(keep.steps), "FIRST..LAST", NULL, NULL },
 	{ 0, "after", VC_O_TEXT, AT(keep.after), "TIME", "begin so long after the process", NULL },
 	{ 0, "duration", VC_O_TEXT, AT(keep.duration), "TIME", "record for so long", NULL },
 	{ 0, "paused", VC_O_FLAG, AT(keep.paused), NULL,
@@ -123,13 +125,6 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE,
 			       "which program? vramcast record -- PROGRAM [ARG]...");
 	VC_TRY(vc_record_words(c->stacks, &c->params, err));
-	if (strcmp(c->device, "auto") && strcmp(c->device, "cuda") && strcmp(c->device, "cpu"))
-		return vc_fail(err, VC_EUSAGE, "--device is auto, cuda or cpu, not '%s'",
-			       c->device);
-	if (c->kernels && strcmp(c->kernels, "on") && strcmp(c->kernels, "off"))
-		return vc_fail(err, VC_EUSAGE, "--kernels is on or off, not '%s'", c->kernels);
-	if (strcmp(c->graphs, "node") && strcmp(c->graphs, "launch"))
-		return vc_fail(err, VC_EUSAGE, "--graphs is node or launch, not '%s'", c->graphs);
 	if (guard_signal(c->guard_signal) < 0 || (c->guard_signal && c->guard == VC_NOT_GIVEN))
 		return vc_fail(err, VC_EUSAGE, "--guard-signal is USR1, USR2, INT or TERM, and "
 			       "needs --guard");

@@ -26,10 +26,12 @@ static const struct vc_option serve_options[] = {
 	{ 0, "kv-memory", VC_O_SIZE, AT(kv_memory), "SIZE",
 	  "memory of the KV cache, instead of --blocks; needs --token-bytes", NULL },
 	{ 'g', "gpu", VC_O_TEXT, AT(gpu), "CARD",
-	  "the card, instead of --kv-memory; needs --weights and --token-bytes, or --model", NULL },
-	{ 0, "model", VC_O_TEXT, AT(model), "FILE",
+	  "the card, instead of --kv-memory; needs --weights and --token-bytes, or --config",
+	  NULL },
+	{ 0, "config", VC_O_TEXT, AT(model), "FILE",
 	  "config.json of the model, for --weights and --token-bytes where they are not given",
 	  NULL },
+	{ 0, "model", VC_O_TEXT, AT(model), "FILE", NULL, NULL },
 	{ 0, "weights", VC_O_SIZE, AT(weights), "SIZE",
 	  "what vLLM needs beside the KV cache: weights, activations, context", NULL },
 	{ 0, "token-bytes", VC_O_SIZE, AT(token_bytes), "SIZE",
@@ -55,7 +57,9 @@ static const struct vc_option serve_options[] = {
 	  "tokens behind each entry of hash_ids", "512" },
 	{ 0, "step-ms", VC_O_REAL, AT(step_ms), "MS", "time of a step, without its tokens", "20" },
 	{ 0, "token-us", VC_O_REAL, AT(token_us), "US", "and of each token in it", "50" },
-	{ 0, "csv", VC_O_FLAG, AT(csv), NULL, "one line per step instead of the summary", NULL },
+	{ 0, "as", VC_O_AS, 0, "table|csv|json", "csv: one line per step instead of the summary",
+	  NULL },
+	{ 0, "csv", VC_O_FLAG, AT(csv), NULL, NULL, NULL },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.serve/1)", NULL },
 	VC_OPTION_END
 };
@@ -90,7 +94,7 @@ static int cache_memory(const struct config *c, uint64_t *bytes, uint64_t *over,
 	}
 	if (c->weights == VC_NOT_GIVEN)
 		return vc_fail(err, VC_EUSAGE, "-g needs --weights: what vLLM holds beside the KV "
-			       "cache (it logs the model's memory when it starts), or --model "
+			       "cache (it logs the model's memory when it starts), or --config "
 			       "config.json");
 	VC_TRY(vc_card_find(c->gpu, &card, err));
 	sscanf(c->vllm, "0.%u", &minor);
@@ -124,7 +128,7 @@ static int cache_blocks(const struct config *c, struct served *v, uint64_t *bloc
 	    c->token_bytes > 1ull << 30 || c->block_size > 1u << 20)
 		return vc_fail(err, VC_EUSAGE, "--token-bytes is missing or senseless: bytes of "
 			       "one token, 2 x layers x KV heads x head size x bytes of a number; "
-			       "--model config.json says it too");
+			       "--config config.json says it too");
 	VC_TRY(cache_memory(c, &v->kv_memory, &v->over, err));
 	*blocks = v->kv_memory / (c->block_size * c->token_bytes);
 	return VC_OK;
@@ -407,7 +411,7 @@ static void emit_remarks(struct vc_emit *e, const struct config *c, const struct
 		vc_emit_line(e, "\nNothing is left for the KV cache: what vLLM may use of the card "
 			     "is needed beside it.");
 	if (guessed)
-		vc_emit_line(e, "\n%s beside the cache are the weights of --model in 16 bits, and "
+		vc_emit_line(e, "\n%s beside the cache are the weights of --config in 16 bits, and "
 			     "nothing else: vLLM's log says what it really holds (--weights).",
 			     vc_bytes_text(c->weights, (char[32]){ "" }));
 	if (v->refused)
@@ -514,7 +518,7 @@ const struct vc_command vc_command_serve = {
 		"preempted or cut short;\nthe answer says how many tokens are missing.\n\n"
 		"  vramcast serve requests.jsonl -g h100-80g-sxm --weights 17GiB --token-bytes "
 		"128KiB\n"
-		"  vramcast serve requests.jsonl -g l4 --model config.json\n"
-		"  vramcast serve requests.csv --blocks 2048 --csv > steps.csv",
+		"  vramcast serve requests.jsonl -g l4 --config config.json\n"
+		"  vramcast serve requests.csv --blocks 2048 --as csv > steps.csv",
 	.options = tables, .config_size = sizeof(struct config), .run = serve_run,
 };

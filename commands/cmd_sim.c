@@ -2,6 +2,7 @@
 /* cmd_sim.c - vramcast sim: one or several what-if runs of one trace. */
 #include <unistd.h>
 
+#include "commands/estimate_cards.h"
 #include "commands/run_and_write.h"
 #include "commands/sim_verdict.h"
 #include "commands/sim_words.h"
@@ -20,7 +21,7 @@
 struct config {
 	struct vc_run_options run;
 	struct vc_list output;
-	const char *fail_above;
+	const char *fail_above, *prices;
 	uint64_t host_memory;
 	bool fail_on_flush, strict, json, csv, stats, summary, no_advice;
 };
@@ -28,17 +29,21 @@ struct config {
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option sim_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
-	{ 0, "csv", VC_O_FLAG, AT(csv), NULL, "the runs side by side as CSV, one line each", NULL },
+	{ 0, "as", VC_O_AS, 0, "table|csv|json", "csv: the runs side by side, one line each",
+	  NULL },
+	{ 0, "csv", VC_O_FLAG, AT(csv), NULL, NULL, NULL },
 	{ 0, "stats", VC_O_FLAG, AT(stats), NULL, "the statistics of torch.cuda.memory_stats()",
 	  NULL },
 	{ 0, "summary", VC_O_FLAG, AT(summary), NULL, "the table of torch.cuda.memory_summary()",
 	  NULL },
 	{ 'o', "output", VC_O_FILES, AT(output), "FILE",
 	  "also write FILE; its extension picks what (.svg .html .csv .json ...)", NULL },
-	{ 0, "fail-above", VC_O_TEXT, AT(fail_above), "P%",
-	  "exit 4 when more than P percent of the capacity may be used", NULL },
+	{ 0, "fail-above", VC_O_TEXT, AT(fail_above), "P%|SIZE",
+	  "exit 4 when more than that, of the capacity or in bytes, may be used", NULL },
 	{ 0, "fail-on-flush", VC_O_FLAG, AT(fail_on_flush), NULL,
 	  "exit 4 when it fits only by emptying the cache", NULL },
+	{ 0, "prices", VC_O_TEXT, AT(prices), "FILE",
+	  "NAME,PRICE on each line: -g all begins with the cheapest card", NULL },
 	{ 0, "host-memory", VC_O_SIZE, AT(host_memory), "SIZE",
 	  "memory of the host: a verdict for it too (exit 3 when it does not suffice)", NULL },
 	{ 0, "no-advice", VC_O_FLAG, AT(no_advice), NULL,
@@ -252,6 +257,17 @@ static void emit_host(struct vc_emit *e, const struct sim *sim)
 	vc_emit_end(e);
 }
 
+/* Cards come in the order of their prices. */
+static void emit_cheapest(struct vc_emit *e, const struct sim *sim)
+{
+	size_t i = 0;
+
+	while (i < sim->n && vc_result_verdict(&sim->results.at[i]) != VC_FITS)
+		i++;
+	if (sim->cfg->prices)
+		vc_gpu_cheapest(e, sim->cfg->prices, i < sim->n ? sim->plan[i].card : NULL);
+}
+
 static void emit_json(struct vc_emit *e, struct sim *sim)
 {
 	char line[320];
@@ -279,6 +295,7 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 	vc_emit_end(e);
 	if (vc_allocators_differ(sim->plan, sim->n))
 		vc_allocators_report(e, sim->plan, sim->results.at, sim->n);
+	emit_cheapest(e, sim);
 	vc_emit_end(e);
 }
 
@@ -470,6 +487,7 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 		vc_emit_end(e);
 	}
 	emit_host(e, sim);
+	emit_cheapest(e, sim);
 	vc_emit_end(e);
 	for (size_t i = 0; i < sim->n; i++) {
 		if (*say_budget(sim, i, line, sizeof(line)))
@@ -566,7 +584,7 @@ static int say(struct sim *sim, const struct vc_console *con, struct vc_error *e
 /* A budget that nothing is measured against would pass every CI job. */
 static int need_capacity(const struct sim *sim, struct vc_error *err)
 {
-	for (size_t i = 0; sim->cfg->fail_above && i < sim->n; i++)
+	for (size_t i = 0; sim->cfg->fail_above && !sim->budget.bytes && i < sim->n; i++)
 		if (!sim->plan[i].capacity)
 			return vc_fail(err, VC_EUSAGE, "--fail-above %s of what? The recording "
 				       "names no card: add -g CARD or --capacity SIZE",

@@ -34,8 +34,9 @@ static const struct vc_option sweep_options[] = {
 	{ 0, "resume", VC_O_FLAG, AT(resume), NULL, "keep the runs that the -o file already has",
 	  NULL },
 	{ 'o', "output", VC_O_FILE, AT(output), "FILE", "lines of JSON into FILE", NULL },
-	{ 0, "table", VC_O_FLAG, AT(table), NULL, "a table for people (default on a terminal)",
-	  NULL },
+	{ 0, "as", VC_O_AS, 0, "table|json", "a table for people (default on a terminal), or "
+	  "lines of JSON", NULL },
+	{ 0, "table", VC_O_FLAG, AT(table), NULL, NULL, NULL },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "lines of JSON (default elsewhere)", NULL },
 	VC_OPTION_END
 };

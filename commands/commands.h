@@ -4,6 +4,8 @@
 
 #include "common/opt.h"
 
+#define VC_GROUP(title)
 #define VC_COMMAND(id) extern const struct vc_command vc_command_##id;
 #include "commands/commands.def"
 #undef VC_COMMAND
+#undef VC_GROUP

@@ -25,6 +25,8 @@ static int read_price(char *line, size_t no, struct offer *o, size_t n, bool *be
 	double price;
 
 	line[strcspn(line, "#\r\n")] = '\0';
+	for (size_t end = strlen(line); end && (line[end - 1] == ' ' || line[end - 1] == '\t');)
+		line[--end] = '\0';
 	line += strspn(line, " \t");
 	if (!*line)
 		return VC_OK;
@@ -137,4 +139,80 @@ int vc_estimate_cards(struct vc_emit *e, const struct vc_estimate_need *need, co
 	}
 	free(o);
 	return r;
+}
+
+/* All cards with their prices, in the order of by_offer. */
+static struct offer *priced(const char *prices, struct vc_error *err)
+{
+	struct offer *o = calloc(vc_cards_n, sizeof(*o));
+
+	if (!o)
+		vc_nomem(err, "the cards");
+	for (size_t i = 0; o && i < vc_cards_n; i++)
+		o[i] = (struct offer){ .card = &vc_cards[i], .price = NAN };
+	if (o && prices && read_prices(prices, o, vc_cards_n, err) < 0) {
+		free(o);
+		o = NULL;
+	}
+	if (o)
+		qsort(o, vc_cards_n, sizeof(*o), by_offer);
+	return o;
+}
+
+static int expand(struct vc_list *gpu, const char *prices, struct vc_error *err)
+{
+	struct offer *o = priced(prices, err);
+	size_t n = 0;
+
+	if (!o)
+		return err->status;
+	free(gpu->at);
+	gpu->at = calloc(vc_cards_n, sizeof(*gpu->at));
+	for (size_t i = 0; gpu->at && i < vc_cards_n; i++)
+		if (o[i].card->kind == VC_KIND_CUDA)
+			gpu->at[n++] = o[i].card->name;
+	free(o);
+	gpu->n = n;
+	return gpu->at ? VC_OK : vc_nomem(err, "the cards");
+}
+
+static void *field(const struct vc_command *c, void *config, const char *name,
+		   enum vc_option_type type)
+{
+	for (size_t t = 0; c->options && c->options[t]; t++)
+		for (const struct vc_option *o = c->options[t]; o->name; o++)
+			if (o->type == type && !strcmp(o->name, name))
+				return (char *)config + o->offset;
+	return NULL;
+}
+
+int vc_gpu_all(const struct vc_command *c, void *config, struct vc_error *err)
+{
+	struct vc_list *gpu = field(c, config, "gpu", VC_O_LIST);
+	const char **prices = field(c, config, "prices", VC_O_TEXT);
+	bool all = false;
+
+	for (size_t i = 0; gpu && i < gpu->n; i++)
+		all |= !strcmp(gpu->at[i], "all");
+	if (gpu && prices && *prices && !all)
+		return vc_fail(err, VC_EUSAGE, "--prices goes with -g all");
+	if (all && gpu->n > 1)
+		return vc_fail(err, VC_EUSAGE, "-g all is every card: leave the other -g out");
+	return all ? expand(gpu, prices ? *prices : NULL, err) : VC_OK;
+}
+
+void vc_gpu_cheapest(struct vc_emit *e, const char *prices, const struct vc_card *fits)
+{
+	struct vc_error ignored; /* the file was read before */
+	struct offer *o = priced(prices, &ignored);
+	char line[120];
+
+	snprintf(line, sizeof(line), "%s", fits ? fits->name : "none");
+
+	for (size_t i = 0; o && fits && i < vc_cards_n; i++)
+		if (o[i].card == fits && isfinite(o[i].price))
+			snprintf(line, sizeof(line), "%s, %g", fits->name, o[i].price);
+	free(o);
+	vc_emit_text(e, "cheapest", NULL, fits ? fits->name : NULL);
+	vc_emit_text(e, NULL, "the cheapest that fits", line);
 }

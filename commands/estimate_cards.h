@@ -3,6 +3,8 @@
 #pragma once
 
 #include "common/emit.h"
+#include "common/opt.h"
+#include "simulator/replay/cards.h"
 
 /* Bytes of one card without its context. */
 struct vc_estimate_need { double low, bytes, high; };
@@ -11,3 +13,9 @@ struct vc_estimate_need { double low, bytes, high; };
  * "cheapest". prices: a file with NAME,PRICE on each line, or NULL. *fits: at least one does. */
 int vc_estimate_cards(struct vc_emit *e, const struct vc_estimate_need *need, const char *prices,
 		      bool *fits, struct vc_error *err);
+
+/* `-g all` of a command that takes several cards: each card of CUDA's in its place, the smallest
+ * first; with --prices the cheapest first, and those that the file does not name last. */
+int vc_gpu_all(const struct vc_command *c, void *config, struct vc_error *err);
+/* "cheapest": the first of those cards on which it fits, with its price. */
+void vc_gpu_cheapest(struct vc_emit *e, const char *prices, const struct vc_card *fits);

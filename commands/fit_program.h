@@ -8,14 +8,14 @@
 #include "simulator/search/fit_words.h"
 
 enum {
-	VC_FIT_CARDS = 64,
+	VC_FIT_CARDS = 96,
 	VC_FIT_FAMILY = 8,  /* recordings of trial runs that predict, at most */
 	VC_FIT_AMONG = 256,
 };
 
 struct vc_fit_config {
 	struct vc_run_options run;
-	const char *find, *target, *among, *at, *with;
+	const char *find, *target, *among, *at, *with, *prices;
 	uint64_t multiple, most, trials, world;
 	bool json;
 };

@@ -86,7 +86,7 @@ static int parse_steps(const char *text, struct vc_watch *w, struct vc_error *er
 		w->to = to;
 		return 0;
 	}
-	return vc_fail(err, VC_EUSAGE, "--steps is FIRST..LAST, counted from 1 (20..30), not '%s'",
+	return vc_fail(err, VC_EUSAGE, "--window is FIRST..LAST, counted from 1 (20..30), not '%s'",
 		       text);
 }
 
@@ -98,11 +98,8 @@ static int parse_oom(const char *text, struct vc_watch *w, bool ring, struct vc_
 		w->on_oom = VC_OOM_DUMP;
 	else if (!strcmp(text, "stop"))
 		w->on_oom = VC_OOM_STOP;
-	else if (!strcmp(text, "continue"))
-		w->on_oom = VC_OOM_CONTINUE;
 	else
-		return vc_fail(err, VC_EUSAGE, "--on-oom is dump, stop or continue, not '%s'",
-			       text);
+		w->on_oom = VC_OOM_CONTINUE;
 	if (text && w->on_oom == VC_OOM_DUMP && !ring)
 		return vc_fail(err, VC_EUSAGE, "--on-oom dump needs --keep: without it the "
 			       "recording holds everything anyway");
@@ -124,7 +121,7 @@ int vc_record_keep(const struct vc_record_keep *k, struct vc_drain_options *o,
 			       k->duration);
 	o->flight.nothing = vc_watch_windows(w);
 	if (k->keep && o->flight.nothing)
-		return vc_fail(err, VC_EUSAGE, "--keep records the end, and --steps, --after, "
+		return vc_fail(err, VC_EUSAGE, "--keep records the end, and --window, --after, "
 			       "--duration and --paused a window: give one of them");
 	if (k->keep)
 		VC_TRY(parse_keep(k->keep, &o->flight, err));

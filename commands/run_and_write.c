@@ -285,7 +285,8 @@ void vc_remark_cards(const struct vc_list *gpu, const struct vc_console *con)
 {
 	char line[600];
 
-	for (size_t i = 0; i < gpu->n && !con->quiet; i++)
+	/* of -g all nobody wrote the names */
+	for (size_t i = 0; i < gpu->n && gpu->n < vc_cards_n / 2 && !con->quiet; i++)
 		if (*vc_card_remark(gpu->at[i], line, sizeof(line)))
 			fprintf(stderr, "vramcast: -g %s\n", line);
 }

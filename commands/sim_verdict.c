@@ -6,27 +6,26 @@
 
 int vc_budget_parse(struct vc_budget *b, struct vc_error *err)
 {
-	char text[32];
-	size_t n;
+	char percent[32];
+	const char *text = b->above;
 
 	b->share = INFINITY;
-	if (!b->above)
+	if (!text)
 		return VC_OK;
-	snprintf(text, sizeof(text), "%s", b->above);
-	n = strlen(text);
-	if (n && text[n - 1] == '%')
-		text[n - 1] = '\0';
-	if (vc_parse_real(text, &b->share, err) < 0 || b->share < 0)
-		return vc_fail(err, VC_EUSAGE, "--fail-above %s: wants a percentage such as 90%%",
-			       b->above);
-	b->share /= 100;
+	if (*text && strlen(text) < 7 && !text[strspn(text, "0123456789.")]) { /* once "90" */
+		snprintf(percent, sizeof(percent), "%s%%", text);
+		text = percent;
+	}
+	if (vc_parse_share(text, &b->share, &b->bytes, err) < 0)
+		return vc_wrap(err, "--fail-above");
+	b->share = b->bytes ? INFINITY : b->share / 100;
 	return VC_OK;
 }
 
 const char *vc_budget_missed(const struct vc_budget *b, const struct vc_plan *p,
 			     const struct vc_result *r, char *buf, size_t n)
 {
-	double most = b->share * (double)p->capacity;
+	double most = b->bytes ? (double)b->bytes : b->share * (double)p->capacity;
 	uint64_t used = r->stats.peak_used, high = r->trust.used_high;
 	char a[32], allowed[32], over[32];
 
@@ -34,7 +33,7 @@ const char *vc_budget_missed(const struct vc_budget *b, const struct vc_plan *p,
 	*buf = '\0';
 	if (b->on_flush && (vc_result_replayed(r) == VC_FLUSHES || r->trust.high == VC_FLUSHES))
 		snprintf(buf, n, "over the budget: --fail-on-flush, and the cache is emptied");
-	else if (p->capacity && (double)used > most)
+	else if ((p->capacity || b->bytes) && (double)used > most)
 		snprintf(buf, n, "over the budget: %s%s used, --fail-above %s allows %s, which is "
 			 "%s less", r->has_interval ? "up to " : "", vc_bytes_text(used, a),
 			 b->above, vc_bytes_text((uint64_t)most, allowed),

@@ -7,11 +7,12 @@
 
 struct vc_budget {
 	const char *above; /* --fail-above as given; NULL: not given */
-	double share;      /* of the capacity */
+	double share;      /* of the capacity, ... */
+	uint64_t bytes;    /* ... or so many bytes */
 	bool on_flush;     /* --fail-on-flush */
 	bool strict;       /* --strict */
 };
-/* Read b->above into b->share. */
+/* Read b->above into b->share or b->bytes. */
 int vc_budget_parse(struct vc_budget *b, struct vc_error *err);
 
 /* Why a run is over the budget, and by how much; "" when it is not. Returns buf. */

@@ -93,6 +93,22 @@ static int add_to_list(struct vc_list *l, const char *value, struct vc_error *er
 	return VC_OK;
 }
 
+/* "warm|cold" lists all words that the option takes; "py:N|off" and "FILE" do not. */
+static int check_word(const struct vc_option *o, const char *value, struct vc_error *err)
+{
+	const char *at = o->arg;
+	size_t n = strlen(value), part;
+
+	if (!at || !strchr(at, '|') || at[strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789|")])
+		return VC_OK;
+	for (; *at; at += part + (at[part] == '|')) {
+		part = strcspn(at, "|");
+		if (part == n && !strncmp(at, value, n))
+			return VC_OK;
+	}
+	return vc_fail(err, VC_EUSAGE, "--%s %s: must be one of %s", o->name, value, o->arg);
+}
+
 static int set_value(const struct vc_option *o, char *cfg, const char *value, struct vc_error *err)
 {
 	void *field = cfg + o->offset;
@@ -101,8 +117,8 @@ static int set_value(const struct vc_option *o, char *cfg, const char *value, st
 	switch (o->type) {
 	case VC_O_FLAG: *(bool *)field = true; break;
 	case VC_O_NOT:  *(bool *)field = false; break;
-	case VC_O_FILE:
-	case VC_O_TEXT: *(const char **)field = value; break;
+	case VC_O_TEXT: VC_TRY(check_word(o, value, err)); /* fall through */
+	case VC_O_FILE: *(const char **)field = value; break;
 	case VC_O_SIZE: r = vc_parse_size(value, field, err); break;
 	case VC_O_UINT: r = vc_parse_uint(value, field, err); break;
 	case VC_O_JOBS:
@@ -111,8 +127,10 @@ static int set_value(const struct vc_option *o, char *cfg, const char *value, st
 			r = vc_fail(err, VC_EUSAGE, "at most %d threads", VC_JOBS_MOST);
 		break;
 	case VC_O_REAL: r = vc_parse_real(value, field, err); break;
+	case VC_O_COUNT: r = vc_parse_count(value, field, err); break;
 	case VC_O_FILES:
 	case VC_O_LIST: r = add_to_list(field, value, err); break;
+	case VC_O_AS: break; /* set_as() */
 	}
 	return r < 0 ? vc_wrap(err, "--%s", o->name) : VC_OK;
 }
@@ -128,7 +146,7 @@ static int set_defaults(const struct vc_command *c, char *cfg, struct vc_error *
 			*(bool *)field = true;
 		else if ((o->type == VC_O_SIZE || o->type == VC_O_UINT) && !o->fallback)
 			*(uint64_t *)field = VC_NOT_GIVEN;
-		else if (o->type == VC_O_REAL && !o->fallback)
+		else if ((o->type == VC_O_REAL || o->type == VC_O_COUNT) && !o->fallback)
 			*(double *)field = NAN;
 		else if (o->fallback && set_value(o, cfg, o->fallback, err) < 0)
 			return VC_EINTERNAL;
@@ -143,7 +161,8 @@ static int unknown_option(struct parse *p, const char *name, size_t n)
 	size_t k = 0, t = 0, r = 0;
 
 	for (const struct vc_option *o; k < MAX_NAMES && (o = next_option(p->cmd, &t, &r));)
-		names[k++] = o->name;
+		if (o->help)
+			names[k++] = o->name;
 	snprintf(word, sizeof(word), "%.*s", (int)n, name);
 	near = vc_nearest(word, names, k);
 	if (near)
@@ -182,6 +201,15 @@ int vc_opt_color(const char *arg, const char *next, bool *color)
 	}
 	*color = true;
 	return arg[n] ? 0 : 1;
+}
+
+/* --as csv is --csv, whichever of the two is shown. */
+static int set_as(struct parse *p, const struct vc_option *as, const char *value)
+{
+	const struct vc_option *o = by_name(p->cmd, value, strlen(value));
+
+	VC_TRY(check_word(as, value, p->err));
+	return o ? set_value(o, p->cfg, NULL, p->err) : VC_OK;
 }
 
 /* A switch and its opposite in one line: one of them is a slip. */
@@ -223,7 +251,7 @@ static int parse_long(struct parse *p, const char *arg)
 	if (takes_value(o) && !eq && need_value(p, o, &value) < 0)
 		return VC_EUSAGE;
 	VC_TRY(check_opposite(p, o));
-	return set_value(o, p->cfg, value, p->err);
+	return o->type == VC_O_AS ? set_as(p, o, value) : set_value(o, p->cfg, value, p->err);
 }
 
 /* -jN, -j N, -qv */
@@ -312,6 +340,8 @@ static void help_row(const struct vc_option *o, struct vc_output *out)
 	char left[80];
 	int n = 0;
 
+	if (!o->help)
+		return;
 	if (o->letter)
 		n = snprintf(left, sizeof(left), "-%c, --%s", o->letter, o->name);
 	else

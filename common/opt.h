@@ -21,9 +21,11 @@ enum vc_option_type {
 	VC_O_UINT,  /* uint64_t; VC_NOT_GIVEN without fallback */
 	VC_O_JOBS,  /* uint64_t threads, at most VC_JOBS_MOST; 0, all cores, without fallback */
 	VC_O_REAL,  /* double; NaN without fallback */
+	VC_O_COUNT, /* the same, and 7B, 350M */
 	VC_O_LIST,  /* struct vc_list: may be repeated */
 	VC_O_FILE,  /* as VC_O_TEXT: a file to write, refused at once where that cannot be */
 	VC_O_FILES, /* as VC_O_LIST, likewise */
+	VC_O_AS,    /* table, or the name of a switch of the command, which it sets */
 };
 #define VC_NOT_GIVEN UINT64_MAX
 #define VC_JOBS_MOST 1024
@@ -34,7 +36,7 @@ struct vc_option {
 	enum vc_option_type type;
 	size_t offset;        /* of the field in the command's config */
 	const char *arg;      /* "FILE"; NULL for flags */
-	const char *help;     /* one line, no full stop */
+	const char *help;     /* one line, no full stop; NULL: an old spelling, not shown */
 	const char *fallback; /* as the user would have typed it, or NULL */
 };
 #define VC_OPTION_END { 0, NULL, VC_O_FLAG, 0, NULL, NULL, NULL }

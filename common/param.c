@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -104,6 +105,44 @@ int vc_parse_real(const char *text, double *value, struct vc_error *err)
 	if (!isfinite(*value))
 		return vc_fail(err, VC_EUSAGE, "%s is too large a number", text);
 	return VC_OK;
+}
+
+int vc_parse_count(const char *text, double *value, struct vc_error *err)
+{
+	static const struct { char letter; double factor; } powers[] = {
+		{ 'B', 1e9 }, { 'M', 1e6 }, { 'T', 1e12 } };
+	size_t n = strlen(text);
+	char number[64];
+
+	for (size_t i = 0; n > 1 && n < sizeof(number) && i < 3; i++) {
+		if (text[n - 1] != powers[i].letter)
+			continue;
+		memcpy(number, text, n - 1);
+		number[n - 1] = '\0';
+		VC_TRY(vc_parse_real(number, value, err));
+		*value *= powers[i].factor;
+		return VC_OK;
+	}
+	return vc_parse_real(text, value, err);
+}
+
+/* "90%", or a size where there is no percent sign. */
+int vc_parse_share(const char *text, double *percent, uint64_t *bytes, struct vc_error *err)
+{
+	size_t n = strlen(text);
+	char number[32];
+
+	*percent = 0;
+	*bytes = 0;
+	if (n && n < sizeof(number) && text[n - 1] == '%') {
+		snprintf(number, sizeof(number), "%.*s", (int)(n - 1), text);
+		if (vc_parse_real(number, percent, err) == VC_OK && *percent >= 0)
+			return VC_OK;
+	} else if (vc_parse_size(text, bytes, err) == VC_OK) {
+		return VC_OK;
+	}
+	return vc_fail(err, VC_EUSAGE, "%s: wants a percentage such as 90%% or a size such as "
+		       "512MiB", text);
 }
 
 int vc_parse_amount(const char *text, double *value, struct vc_error *err)

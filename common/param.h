@@ -55,6 +55,10 @@ int vc_params_read(const struct vc_param *table, void *cfg, const char *text, ui
 int vc_parse_size(const char *text, uint64_t *bytes, struct vc_error *err);
 int vc_parse_uint(const char *text, uint64_t *value, struct vc_error *err); /* to INT64_MAX */
 int vc_parse_real(const char *text, double *value, struct vc_error *err); /* decimal, finite */
+/* The same, and 7B, 350M, 1.8T: powers of 1,000. */
+int vc_parse_count(const char *text, double *value, struct vc_error *err);
+/* "90%", or a size; the other of the two is 0. */
+int vc_parse_share(const char *text, double *percent, uint64_t *bytes, struct vc_error *err);
 /* A number of samples, tokens, layers, ...: above zero, at most VC_AMOUNT_MOST. */
 int vc_parse_amount(const char *text, double *value, struct vc_error *err);
 

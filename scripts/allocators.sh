@@ -4,7 +4,7 @@
 v=${VRAMCAST:-build/vramcast}; what=over
 [ "$1" = -d ] && { what=driver; shift; }
 for f in "$@"; do
-	rows=$("$v" sim "$f" -m all -m bfc:growth=true --no-advice --no-verify --csv 2> /dev/null)
+	rows=$("$v" sim "$f" -m all -m bfc:growth=true --no-advice --no-verify --as csv 2> /dev/null)
 	case $? in 0 | 3 | 6) ;; *) continue ;; esac
 	[ -n "$rows" ] && printf '%s\n' "$rows" | sed 's/"[^"]*"//g' | sed "s|^|$(basename "$f" | sed 's/+.*__/ … /; s/\.vct$//; s/_memory_snapshot//; s/\.pickle$//'),|"
 done | awk -F, -v what=$what '

@@ -4,7 +4,7 @@
     vramcast dryrun -g rtx4090 -- python -m vramcast.model config.json --batch 4 --seq 2048
 
 The model is made by transformers, with no weights to load; the dry run then is a real stream of
-events, where `vramcast estimate --model config.json` is formulas. Nothing is fetched: the
+events, where `vramcast estimate --config config.json` is formulas. Nothing is fetched: the
 configuration is a file, a folder, or the name of a model in the local cache of the hub."""
 from __future__ import annotations
 

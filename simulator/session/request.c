@@ -13,7 +13,7 @@ const struct vc_option vc_run_options[] = {
 	{ 0, "conf", VC_O_LIST, AT(conf), "STRING",
 	  "a PYTORCH_CUDA_ALLOC_CONF value; repeat for several runs", NULL },
 	{ 'g', "gpu", VC_O_LIST, AT(gpu), "NAME",
-	  "card profile (vramcast gpus), default the recorded one; repeat for several", NULL },
+	  "card (vramcast gpus), default the recorded one; repeat for several, all: each", NULL },
 	{ 0, "capacity", VC_O_SIZE, AT(capacity), "SIZE",
 	  "total memory of the device instead of a card", NULL },
 	{ 0, "used", VC_O_LIST, AT(used), "SIZE[@PID]",

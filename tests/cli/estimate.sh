@@ -25,7 +25,7 @@ run estimate --params 1e9 --layers 1 --hidden 64 --arch gpt --seq 16 --precision
 sums=$(printf '%s\n' "$out" | tr -d '",' | awk '$1 == "bytes:" { b = $2 } $1 == "low:" { l = $2 } $1 == "high:" { h = $2 } $1 == "total:" { t = $2 }
 	/when: (always|from backward on|in the step)$/ { B += b; L += l; H += h } END { print (t == B), (l == L), (h == H), (L > 0) }')
 [ "$sums" = "1 1 1 1" ] && pass "the total and both ends of its band are the sums of the terms of its moment" || fail "sums of terms" "$sums" "$out"
-run estimate --params 1e9 --layers 16 --hidden 2048 --attention x; expect "another attention is refused" 2 '' 'must be one of fused,eager'
+run estimate --params 1e9 --layers 16 --hidden 2048 --attention x; expect "another attention is refused" 2 '' '--attention x: must be one of fused\|eager'
 
 # --model: shapes of published models, and how many parameters their authors say they have.
 params() { # NAME PARAMETERS JSON-MEMBERS
@@ -48,7 +48,7 @@ wrong "a mixture of experts" '{"model_type": "qwen3", "num_experts": 64, "hidden
 wrong "a shape that is not whole" '{"model_type": "llama", "hidden_size": 4096}' 'the width, the layers'
 wrong "another JSON" '{"traceEvents": []}' 'no configuration of a model: it has no'
 wrong "no JSON" 'model' 'damaged JSON'
-run estimate --model "$TMP/config.json" --layers 3; expect "both the file and options" 2 '' '--model says what'
+run estimate --model "$TMP/config.json" --layers 3; expect "both the file and options" 2 '' '--config says what'
 
 # Every card, and prices.
 model="--params 1e9 --layers 16 --hidden 2048"

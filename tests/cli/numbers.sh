@@ -24,7 +24,8 @@ for x in 1e6 1e9 1e12 9e15; do
 done
 run sim $a --capacity 18446744073709551615; expect "2^64 - 1 bytes are no card" 2 '' "larger than any memory"
 run sim $a --capacity 0.5; expect "half a byte is a slip" 2 '' "'0.5' is a part of a byte \(did you mean 0.5GiB\?\)"
-run estimate --params 7B --layers 32 --hidden 4096; expect "7B is written 7e9" 2 '' "'7B' is not a number \(write 7e9\)"
+run estimate --params 7B --layers 32 --hidden 4096; expect "7B is 7e9" 0
+run estimate --params 7B --layers 32 --hidden 4k; expect "4k may be 4000 or 4096" 2 '' "'4k' is not a number \(write 4e3\)"
 run estimate --params 0x10 --layers 32 --hidden 4096; expect "numbers are decimal" 2 '' "'0x10' is not a number"
 run sim $a --device 18446744073709551615; expect "nor is such a number a device" 2 '' 'too large a number'
 finish

@@ -59,7 +59,7 @@ run serve "$TMP/two.csv" -g t4 --weights 15GiB --token-bytes 128KiB --json
 
 # Llama 3.1 8B: 8,030,261,248 parameters, 2 x 32 x 8 x 128 x 2 = 128 KiB a token.
 llama() { printf '{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "tie_word_embeddings": false%s}' "$1" > "$TMP/config.json"; }
-llama; run serve "$TMP/two.csv" -g a10 --model "$TMP/config.json" > /dev/null; expect "a model's own configuration is enough" 0 '14.96 GiB beside the cache are the weights of --model'
+llama; run serve "$TMP/two.csv" -g a10 --model "$TMP/config.json" > /dev/null; expect "a model's own configuration is enough" 0 '14.96 GiB beside the cache are the weights of --config'
 a=$(printf '%s\n' "$out" | grep 'KV cache ')
 run serve "$TMP/two.csv" -g a10 --weights 16060522496 --token-bytes 128KiB
 [ "$a" = "$(printf '%s\n' "$out" | grep 'KV cache ')" ] && pass "and says what its numbers would" || fail "config" "$a" "$out"

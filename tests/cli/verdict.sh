@@ -20,7 +20,7 @@ has "and what it rests on" '"interval":\[[0-9]*,[0-9]*\],"level":"bounds","check
 run sim $ask --assume low; expect "--assume low decides" 0 'fits, by the lower end of the interval'
 run sim $ask --assume best; expect "--assume best decides" 0 'fits, by the best estimate'
 run sim $ask --assume high; expect "--assume high decides" 3 'runs out of memory, by the upper end of the interval'
-run sim $ask --assume middle; expect "--assume knows three words" 2 '' '--assume middle: must be low, best or high'
+run sim $ask --assume middle; expect "--assume knows three words" 2 '' '--assume middle: must be one of low\|best\|high'
 run sim $ask --fail-above 90%; expect "--fail-above looks at the upper end, and says by how much" 4 'over the budget: up to [0-9.]+ GiB used, --fail-above 90% allows [0-9.]+ GiB, which is [0-9.]+ GiB less'
 run sim $one --set batch=24 --capacity $((high + 1048576)) --no-advice --fail-above $((best * 100 / high + 2))%; expect "though the best estimate is below it" 4 'over the budget: up to'
 run sim $one --set batch=24 --capacity $large --no-advice --fail-above 85%; expect "and not where all of it is below" 0 'fits: '

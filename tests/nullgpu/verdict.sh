@@ -50,7 +50,7 @@ expect "... another end keeps its status" 7
 program 'ask(20)' --exit-code verdict
 expect "... and what fits is 0" 0
 run dryrun -g rtx4090 --exit-code maybe -- "$py" -c pass
-expect "... nothing else is understood" 2 '' '--exit-code takes program or verdict'
+expect "... nothing else is understood" 2 '' '--exit-code maybe: must be one of program'
 # A program that leaves a recording of a real one: what that needs hangs on more than two orders of addresses.
 cat "$TMP/use.py" - > "$TMP/told.py" <<P
 import shutil

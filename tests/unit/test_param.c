@@ -84,6 +84,29 @@ static void numbers_are_decimal_and_say_what_is_wrong(void **unused)
 	assert_string_equal(e.message, "'-4' is not a whole number from 0 on");
 }
 
+static void counts_may_be_thousands_of_millions(void **unused)
+{
+	struct vc_error e = { 0 };
+	uint64_t bytes;
+	double v;
+
+	(void)unused;
+	assert_int_equal(vc_parse_count("7B", &v, NULL), VC_OK);
+	assert_true(v == 7e9);
+	assert_int_equal(vc_parse_count("0.35M", &v, NULL), VC_OK);
+	assert_true(v == 350000);
+	assert_int_equal(vc_parse_count("4096", &v, NULL), VC_OK);
+	assert_true(v == 4096);
+	assert_int_equal(vc_parse_count("B", &v, &e), VC_EUSAGE);
+	assert_int_equal(vc_parse_count("4k", &v, &e), VC_EUSAGE); /* 4000 or 4096? */
+	assert_string_equal(e.message, "'4k' is not a number (write 4e3)");
+	assert_int_equal(vc_parse_share("90%", &v, &bytes, NULL), VC_OK);
+	assert_true(v == 90 && !bytes);
+	assert_int_equal(vc_parse_share("1GiB", &v, &bytes, NULL), VC_OK);
+	assert_true(v == 0 && bytes == 1 << 30);
+	assert_int_equal(vc_parse_share("-1%", &v, &bytes, &e), VC_EUSAGE);
+}
+
 static void amounts_are_above_zero_and_can_be_counted(void **unused)
 {
 	struct vc_error e = { 0 };
@@ -161,6 +184,7 @@ int main(void)
 		cmocka_unit_test(sizes_take_binary_and_decimal_units),
 		cmocka_unit_test(sizes_refuse_signs_overflow_and_nonsense),
 		cmocka_unit_test(numbers_are_decimal_and_say_what_is_wrong),
+		cmocka_unit_test(counts_may_be_thousands_of_millions),
 		cmocka_unit_test(amounts_are_above_zero_and_can_be_counted),
 		cmocka_unit_test(computed_bytes_stay_in_their_range),
 		cmocka_unit_test(lists_start_from_the_defaults),

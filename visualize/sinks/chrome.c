@@ -9,6 +9,7 @@
 #include "common/event.h"
 #include "common/io.h"
 #include "common/json.h"
+#include "common/kernel_name.h"
 #include "common/site.h"
 #include "visualize/points.h"
 #include "visualize/sink.h"
@@ -91,10 +92,11 @@ static void kernels(struct writer *w, uint64_t limit)
 {
 	const struct vc_steps *s = &w->r->steps;
 	const struct vc_meta *m = w->r->meta;
+	char text[VC_KERNEL_NAME];
 
 	for (size_t i = 0; i < s->kernels && i < limit; i++) {
 		const struct vc_kernel_at *k = &s->kernel[i];
-		const char *name = vc_label_text(m, k->label);
+		const char *name = vc_kernel_name(vc_label_text(m, k->label), text);
 
 		open_event(w, "X", *name ? name : "kernel");
 		when(w, "ts", k->start_ns);

@@ -9,6 +9,7 @@
 
 #include "common/event.h"
 #include "common/io.h"
+#include "common/kernel_name.h"
 #include "common/site.h"
 #include "visualize/points.h"
 #include "visualize/protobuf.h"
@@ -183,6 +184,7 @@ static void marks(struct writer *w)
 static void intern(struct writer *w, const struct vc_steps *s, uint32_t strings)
 {
 	bool *seen = calloc(strings + 1u, sizeof(*seen));
+	char name[VC_KERNEL_NAME];
 
 	w->nomem |= !seen;
 	for (size_t i = 0; seen && i < s->kernels; i++) {
@@ -192,8 +194,8 @@ static void intern(struct writer *w, const struct vc_steps *s, uint32_t strings)
 			continue;
 		seen[label] = true;
 		vc_proto_uint(&w->part, IID, (uint64_t)label + 1);
-		vc_proto_text(&w->part, INTERNED_NAME,
-			      label ? w->r->meta->string[label] : "kernel");
+		vc_proto_text(&w->part, INTERNED_NAME, !label ? "kernel" :
+			      vc_kernel_name(w->r->meta->string[label], name));
 		vc_proto_message(&w->body, EVENT_NAMES, &w->part);
 	}
 	free(seen);

@@ -130,10 +130,10 @@ check: deps ## all tests; the last line is "N passed, N failed"
 SANITIZED_COPY := $(BUILD)-$(subst $(comma),-,$(SANITIZED))
 ifneq ($(COV)$(ARCH),)
 PLAIN := $(UNIT)
-ONCE := scripts/check-layers.sh scripts/check-circles.sh scripts/check-style.sh $(UNIT) $(CLI) $(TESTS)
+ONCE := scripts/check-layers.sh scripts/check-circles.sh scripts/check-style.sh scripts/check-words.sh $(UNIT) $(CLI) $(TESTS)
 else
 PLAIN := $(filter %/test_drawn %/test_extremes,$(UNIT))
-ONCE := scripts/check-layers.sh scripts/check-circles.sh scripts/check-style.sh scripts/check-state.sh \
+ONCE := scripts/check-layers.sh scripts/check-circles.sh scripts/check-style.sh scripts/check-words.sh scripts/check-state.sh \
 	$(PLAIN) $(UNIT:$(BUILD)/%=$(SANITIZED_COPY)/%) $(CLI) $(TESTS)
 check-all: $(if $(T),,check-sanitized-build)
 endif
@@ -157,8 +157,8 @@ check-cli: all
 
 unit-tests: $(UNIT)
 
-check-quick: all $(UNIT) ## the fast part of check: layers, circles, style, state, unit tests
-	$(Q)$(RUN_TESTS) scripts/check-layers.sh scripts/check-circles.sh scripts/check-style.sh \
+check-quick: all $(UNIT) ## the fast part of check: layers, circles, style, words, state, unit tests
+	$(Q)$(RUN_TESTS) scripts/check-layers.sh scripts/check-circles.sh scripts/check-style.sh scripts/check-words.sh \
 		scripts/check-state.sh $(UNIT)
 
 check-layers: ## who may include whom
@@ -167,11 +167,17 @@ check-circles: all ## no two files need each other
 	$(Q)BUILD=$(BUILD) scripts/check-circles.sh
 check-style: ## lengths, banned functions, guards
 	$(Q)scripts/check-style.sh
+check-words: ## documents and messages use the field's words
+	$(Q)scripts/check-words.sh
 check-state: $(BUILD)/libvramcast.a ## no writable globals in the libraries
 	$(Q)BUILD=$(BUILD) scripts/check-state.sh
 
 rooms: ## lines of code per room
 	$(Q)scripts/rooms.sh
+words: ## words of the documents, per folder; fails above the limit
+	$(Q)scripts/words.sh
+weight: all unit-tests ## lines of each file, how many commands reach it, which tests are about it
+	$(Q)BUILD=$(BUILD) scripts/weight.sh
 
 bench: all $(BENCHES) ## measure; prints "bench NAME VALUE UNIT"; TRACE=FILE measures replay on it
 	$(Q)for b in $(BENCHES); do VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) TRACE='$(TRACE)' $$b || exit 1; done
@@ -196,7 +202,7 @@ help: ## this list
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile */build.mk | sort | expand -t 20
 
 FORCE:
-.PHONY: FORCE all deps check check-all check-cli check-sanitized check-quick check-layers check-circles check-style check-state rooms \
+.PHONY: FORCE all deps check check-all check-cli check-sanitized check-quick check-layers check-circles check-style check-words check-state rooms words weight \
 	check-sanitized-build unit-tests bench install clean help demo
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -66,7 +66,7 @@ static void emit_who(struct vc_emit *e, const struct vc_oom_text *m)
 	vc_emit_bool(e, "complete", NULL, m->complete);
 	vc_emit_uint(e, "messages", NULL, m->messages);
 	vc_emit_text(e, NULL, "printed by", line);
-	vc_emit_text(e, NULL, "told by", m->format->about);
+	vc_emit_text(e, NULL, "recognised by", m->format->about);
 	if (m->has_device)
 		vc_emit_uint(e, "device", "GPU", m->device);
 	else

@@ -150,7 +150,7 @@ static void give_up(const char *why)
 	if (!*silent)
 		snprintf(silent, sizeof silent, "%s", why);
 	if (vc_null_card()->log > 0)
-		vc_null_log("cuDNN's plans: %s", why);
+		vc_null_log("cuDNN's algorithms: %s", why);
 }
 
 /* Sends it and waits; false: there is no answer. The caller holds the lock. */

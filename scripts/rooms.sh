@@ -1,6 +1,29 @@
 #!/bin/sh
 # rooms.sh - lines of code per room, without blank lines and comments, and the share of the whole.
 # -m prints a Markdown table, -c nothing but fails when a room holds more than a quarter of the whole.
+# -u REVISION writes the table into docs/architecture.md, with the lines that each room had in that revision of git.
+if [ "$1" = -u ]; then
+	[ -n "$2" ] || { echo "rooms: -u wants the revision to compare with" >&2; exit 2; }
+	before=$(mktemp -d); trap 'rm -rf "$before"' EXIT
+	git archive "$2" | tar xf - -C "$before" || exit 1
+	self=$PWD/scripts/rooms.sh
+	(cd "$before" && scripts/rooms.sh) | awk '{ print $1, $2, $4 }' > "$before/before.txt"
+	"$self" | awk '{ print $1, $2, $4 }' > "$before/now.txt"
+	awk -v revision="$2" -v date="$(date +%Y-%m-%d)" '
+		FILENAME ~ /before.txt$/ { was[$1] = $3; if ($1 != "all") order[++n] = $1; next }
+		FILENAME ~ /now.txt$/ { files[$1] = $2; lines[$1] = $3; if (!($1 in was)) order[++n] = $1; next }
+		/<!-- made by scripts\/rooms.sh/ {
+			print; print "| room | lines before | lines | files |\n|---|--:|--:|--:|"
+			for (i = 1; i <= n; i++) printf "| `%s` | %d | %d | %d |\n", order[i], was[order[i]], lines[order[i]], files[order[i]]
+			printf "| all | %d | %d | %d |\n", was["all"], lines["all"], files["all"]
+			printf "\nBefore: %s. Now: %s, `scripts/rooms.sh -u %s`.\n", revision, date, revision
+			inside = 1; next
+		}
+		/<!-- end -->/ { inside = 0 }
+		!inside { print }' "$before/before.txt" "$before/now.txt" docs/architecture.md > "$before/page" &&
+		cat "$before/page" > docs/architecture.md
+	exit
+fi
 rooms='vramcast.c commands common tracer allocator nullgpu visualize visualize/sinks python python/vramcast
 	simulator/replay simulator/sources simulator/models simulator/observers simulator/transforms
 	simulator/anatomy simulator/rewrite simulator/predict simulator/session simulator/search

@@ -86,7 +86,7 @@ static int try_one(void *arg, size_t i, struct vc_error *err)
 	ask.order = way->order;
 	events = vc_family_source(a->w->family, &ask, rec->meta, &why);
 	if (!events) /* that recording lacks too much to set the order */
-		return why.status == VC_ENOMEM ? vc_nomem(err, "the draws of steps") : VC_OK;
+		return why.status == VC_ENOMEM ? vc_nomem(err, "the samples of steps") : VC_OK;
 	return peak_of(rec, NULL, events, &way->said, err);
 }
 

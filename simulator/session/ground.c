@@ -207,7 +207,7 @@ static int compare_heaps(const struct vc_recording *rec, const struct vc_segment
 	}
 	*share = reserved ? (double)off_by(&count) / (double)reserved : 1;
 	vc_map_fini(&count);
-	return r == VC_OK ? VC_OK : vc_nomem(err, "the heap of a past");
+	return r == VC_OK ? VC_OK : vc_nomem(err, "the heap of a history");
 }
 
 static int play(const struct vc_recording *rec, const struct vc_past *past, struct vc_distance *d,
@@ -244,7 +244,7 @@ static int measure(const struct vc_trace *t, uint64_t key, const void *arg, stru
 	struct vc_distance *d = calloc(1, sizeof(*d));
 	struct vc_past *past = NULL;
 	int r = d ? vc_past_of(t, rec->device->device, (enum vc_past_kind)(key & 0xff), &past, err)
-		  : vc_nomem(err, "the heap of a past");
+		  : vc_nomem(err, "the heap of a history");
 
 	if (r == VC_OK && past->n)
 		r = play(rec, past, d, err);

@@ -80,7 +80,7 @@ static struct vc_named_plans *make(const struct vc_card *card, const struct vc_a
 	struct vc_named_plans *p = calloc(1, sizeof(*p));
 
 	if (!p) {
-		vc_nomem(err, "the plans of cuDNN");
+		vc_nomem(err, "cuDNN's algorithms");
 		return NULL;
 	}
 	pthread_mutex_init(&p->lock, NULL);

@@ -36,7 +36,7 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 
 	p->matched = r->bytes ? (double)r->matched_bytes / (double)r->bytes : 1;
 	if (r->unsettled_bytes)
-		snprintf(alone, sizeof(alone), "; %.2f %% of the bytes have no counterpart",
+		snprintf(alone, sizeof(alone), "; %.2f %% of the bytes could not be matched",
 			 100 * (1 - p->matched));
 	if (w->any_card && r->workspace)
 		snprintf(card, sizeof(card),

@@ -485,7 +485,7 @@ int vc_tempo_at(struct vc_tempo *t, const struct vc_tempo_ask *ask, struct vc_te
 	if (r == VC_OK)
 		compare(&w, out);
 	if (r == VC_OK && out->matched < COMMON)
-		r = vc_fail(err, VC_ENOSUP, "%.0f %% of the kernels' time have no counterpart in "
+		r = vc_fail(err, VC_ENOSUP, "%.0f %% of the kernels' time match no kernel of "
 			    "the other recordings", 100 * (1 - out->matched));
 	if (r == VC_OK)
 		r = read_host(&w, err);

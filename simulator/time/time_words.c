@@ -220,7 +220,7 @@ const char *vc_time_words(const struct vc_result *r, char *buf, size_t n)
 				       ", empties the cache %.3g times per step", t->flushes);
 	if (1 - t->matched >= 0.01 && at < n)
 		at += (size_t)snprintf(buf + at, n - at,
-				       "; %.0f %% of the kernels' time has no counterpart",
+				       "; %.0f %% of the kernels' time could not be matched",
 				       100 * (1 - t->matched));
 	if (t->modelled && at < n)
 		snprintf(buf + at, n - at, "; computed by the null GPU " ROUGH);

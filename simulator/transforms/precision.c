@@ -139,7 +139,7 @@ static void say(struct vc_source *s, const struct vc_resize *r)
 	vc_meta_note(s->meta,
 		     "precision: an estimate; what stays in float is %s, act=0 and act=1 are the "
 		     "bounds, a recording at that precision is exact",
-		     r->prepare ? "told by call sites" : "not recorded");
+		     r->prepare ? "by call sites" : "not recorded");
 	if (c->to == AMP)
 		vc_meta_note(s->meta,
 			     "precision: what runs beside the training steps, as an evaluation "

@@ -424,7 +424,7 @@ static const char *const reads[] = { "timeline", "lives", "peak", "steps", "mome
 
 const struct vc_sink_type vc_sink_diff = {
 	.name = "diff", .extension = "svg",
-	.summary = "two recordings: outlines by step, call sites, where they part (of diff -o)",
+	.summary = "two recordings: curves by step, call sites, where they part (of diff -o)",
 	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
 	.lives_limit = 2000000, .side_by_side = true, .write = diff_write,
 };

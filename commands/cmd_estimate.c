@@ -213,6 +213,10 @@ static void states(const struct config *c, const struct choice *ch, struct sum *
 	s->host = host / n;
 }
 
+/* GELU_NEW: transformers' GPT-2 computes it by single operations, and the papers' layer by one kernel.
+ * Kept besides its input: half of it, tanh and 1 + tanh; autocast computes the power in float. */
+static const double gelu_new[] = { 12, 14, 6 }; /* bytes a value: fp32, amp, bf16 */
+
 /* Bytes per token and layer that stay for the backward pass. */
 static double layer_bytes(const struct config *c, const struct choice *ch, enum vc_recompute r)
 {
@@ -226,8 +230,10 @@ static double layer_bytes(const struct config *c, const struct choice *ch, enum 
 	/* Fused attention keeps what selective recomputation keeps (same paper). */
 	if (r == VC_RECOMPUTE_NONE && !ch->eager)
 		r = VC_RECOMPUTE_SELECTIVE;
-	layer = vc_gpt_layer(c->hidden, heads, (double)c->seq, (double)c->tp, r);
-	return element * layer;
+	layer = element * vc_gpt_layer(c->hidden, heads, (double)c->seq, (double)c->tp, r);
+	if (c->model && ch->recompute == 0) /* see GELU_NEW */
+		layer += 4 * c->hidden * gelu_new[ch->precision] / (double)c->tp;
+	return layer;
 }
 
 static void activations(const struct config *c, const struct choice *ch, struct sum *s)

@@ -63,4 +63,41 @@ run estimate $model -g t4 --prices "$TMP/prices.csv"; expect "prices of one card
 for bad in 'a100-80g-sxm:line 1. wants NAME,PRICE' 't4,0.35\nl4,cheap:line 2. .cheap. is no price' 't44,1:line 1.*did you mean t4'; do
 	printf "${bad%%:*}\n" > "$TMP/bad.csv"; run estimate $model -g all --prices "$TMP/bad.csv"; expect "a list of prices: ${bad#*:}" "$([ "${bad%%,*}" = t44 ] && echo 2 || echo 1)" '' "${bad#*:}"
 done
+# Dry runs of `python -m vramcast.model` (PyTorch 2.9.1, transformers 4.57, card b200-180g, two steps) and the MiB that they used at
+# their peak: the band holds them.
+shape() { # NAME HIDDEN INNER HEADS LAYERS KV-HEADS VOCABULARY TIED
+	printf '{"model_type": "llama", "hidden_size": %s, "intermediate_size": %s, "num_attention_heads": %s, "num_hidden_layers": %s, "num_key_value_heads": %s, "vocab_size": %s, "tie_word_embeddings": %s}' "$2" "$3" "$4" "$5" "$6" "$7" "$8" > "$TMP/$1.json"
+}
+shape l1b 2048 8192 32 16 8 128256 true; shape l7b 4096 11008 32 32 32 32000 false; shape l8b 4096 14336 32 32 8 128256 false
+shape tiny 768 2048 12 12 12 32000 false; shape q05 896 4864 14 24 2 151936 true
+gpt2='"model_type": "gpt2", "n_positions": 1024, "vocab_size": 50257'
+echo "{$gpt2, \"n_embd\": 768, \"n_head\": 12, \"n_layer\": 12}" > "$TMP/gpt2.json"; echo "{$gpt2, \"n_embd\": 1280, \"n_head\": 20, \"n_layer\": 36}" > "$TMP/gpt2l.json"
+while read -r peak name batch seq options; do
+	run estimate -q --config "$TMP/$name.json" -g b200-180g --batch "$batch" --seq "$seq" $options --json
+	low=$(sed -n 's/^  "low": \([0-9]*\),*/\1/p' "$TMP/out"); high=$(sed -n 's/^  "high": \([0-9]*\),*/\1/p' "$TMP/out")
+	check "$name $batch x $seq $options: $peak MiB in $((low >> 20)) .. $((high >> 20))" test $((low >> 20)) -le "$peak" -a "$peak" -le $((high >> 20))
+done << 'T'
+26250 l1b 1 2048 --precision fp32
+28484 l1b 1 2048 --precision amp
+23496 l1b 4 1024 --precision bf16
+140382 l7b 1 512 --precision amp
+29584 l7b 1 512 --precision bf16 --optimizer sgd
+66956 l7b 1 2048 --precision bf16 --recompute full
+16346 l7b 1 2048 --precision bf16 --recompute full --lora-rank 16
+83650 l8b 1 1024 --precision bf16
+28492 l8b 1 1024 --precision bf16 --lora-rank 8
+17774 gpt2 8 1024 --precision fp32
+16698 gpt2 8 1024 --precision amp
+25726 gpt2l 4 512 --precision fp32
+43748 q05 4 2048 --precision amp
+36086 q05 2 4096 --precision bf16
+20754 tiny 32 512 --precision amp
+52524 l7b 4 1024 --precision bf16 --lora-rank 16
+32882 l7b 1 512 --precision fp32 --lora-rank 16
+22386 l7b 4 2048 --precision bf16 --recompute full --lora-rank 16
+27416 l8b 2 2048 --precision bf16 --recompute full --lora-rank 8
+27046 l7b 1 1024 --precision bf16 --optimizer sgd --recompute full
+33740 l8b 1 2048 --precision bf16 --optimizer sgd --recompute full
+26318 l1b 2 4096 --precision bf16 --recompute full
+T
 finish

@@ -2,13 +2,14 @@
 """mcp_session.py - a session with `vramcast mcp`, message by message."""
 import json
 import os
+import random
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap  # noqa: E402
 
-PROGRAM = os.environ["VRAMCAST"]
+PROGRAM, TMP = os.environ["VRAMCAST"], os.environ["TMP"]
 INITIALIZE = {"method": "initialize", "params": {
     "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}
 
@@ -177,6 +178,45 @@ def test_dryrun_errors():
     assert card["result"]["isError"] and "no gpu 'rtx99999'" in card["result"]["content"][0]["text"]
     assert line["result"]["isError"] and "/nowhere/python'" not in line["result"]["content"][0]["text"].replace("a b", "")
     assert quotes["error"]["code"] == -32602
+
+
+def hostile(seed):
+    """Lines of one session that nobody should send; each that has an id and a method is to be answered once."""
+    dice = random.Random(seed)
+    odd = [None, True, -1, 1e308, "", "\x1b[31m", "é" * 50, [], {}, [[]], {"path": None}, "../" * 40, "-", "--help", "@batch=4",
+           "traces/decomfl.vct", ["traces/decomfl.vct"] * 3, 2 ** 70, "nosuch.vct", "/dev/null", "/", TMP + "/pipe"]
+    lines = []
+    for i in range(dice.randint(3, 8)):
+        kind = dice.randrange(9)
+        if kind == 0:
+            lines.append(dice.choice(["{", "}", "[]", "null", "1", '"x"', "[" * 5000, "{\"a\":" * 3000, "\x00", "GET / HTTP/1.1", "\ud83d",
+                                      "x" * 200000, '{"jsonrpc":"2.0"', '{"jsonrpc":"1.0","id":1,"method":"ping"}']))
+        elif kind == 1:
+            lines.append(json.dumps({"jsonrpc": "2.0", "id": i, "method": dice.choice(["", "ping ", "tools/nosuch", "shutdown", "tools/call"]),
+                                     "params": dice.choice(odd)}))
+        elif kind == 2:
+            lines.append(json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                                     "params": dice.choice([{}, {"requestId": dice.choice(odd)}, {"requestId": i - 1}, None])}))
+        elif kind == 3: # what was sent is sent again
+            lines.append(dice.choice(lines) if lines else "")
+        else:
+            name = dice.choice(["sim", "fit", "explain", "diff", "dryrun", "nosuch", None])
+            given = {dice.choice(["path", "gpu", "text", "command", "set", "timeout", "find", "nosuch"]): dice.choice(odd)
+                     for _ in range(dice.randint(0, 4))}
+            given["timeout"] = dice.choice([0.5, 1, given.get("timeout", 1)])
+            lines.append(json.dumps({"jsonrpc": "2.0", "id": i, **call(name, **given)}))
+    return lines
+
+
+def test_hostile():
+    """sessions of nonsense end when they are over, answer what comes last, and leave no process behind"""
+    for seed in range(int(os.environ.get("HOSTILE", "8"))):
+        lines = hostile(seed) + [json.dumps({"jsonrpc": "2.0", "id": "last", "method": "ping"})]
+        done = subprocess.run([PROGRAM, "mcp"], input="\n".join(lines).encode("utf-8", "surrogatepass") + b"\n", capture_output=True, timeout=60)
+        replies = [json.loads(line) for line in done.stdout.splitlines()]
+        assert done.returncode == 0 and not done.stderr, (seed, done.returncode, done.stderr[-300:])
+        assert sum(r.get("id") == "last" for r in replies) == 1, (seed, lines[:3], replies)
+        assert all(("result" in r) != ("error" in r) for r in replies if "id" in r), (seed, replies)
 
 
 tap.run(globals())

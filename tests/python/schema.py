@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """schema.py - every --json document is what `vramcast schema` says, field by field: nothing of
 another type, nothing missing, and nothing that the schema does not know."""
+import glob
 import json
 import os
 import re
@@ -136,6 +137,30 @@ def test_a_difference_is_seen():
     del document["gpus"][1]["total"]
     document["gpus"][2]["colour"] = 1
     assert len(list(differences(document, wanted, wanted))) == 3
+
+
+def test_of_every_recording():
+    """what is said of every small recording, in each of seven ways, is a document of its schema (DOCUMENTS=300: so many of them)"""
+    small = [p for p in sorted(glob.glob("tests/recordings/**/*.vct", recursive=True) + glob.glob("traces/*.vct"))
+             if os.path.getsize(p) < 150000]
+    ways = [("info", lambda p: [p]), ("sim", lambda p: [p, "-g", "t4", "--no-advice"]), ("diff", lambda p: [p, p, "--no-verify"]),
+            ("ranks", lambda p: [p, p, "-g", "l4"]), ("tune", lambda p: [p, "-g", "t4"]),
+            ("sim", lambda p: [p, "--capacity", "64MiB", "--stats"]), ("sweep", lambda p: [p, "--vary", "torch=2.4,2.9"])]
+    asked = [(command, words(p)) for p in small for command, words in ways]
+    many = int(os.environ.get("DOCUMENTS", "24"))
+    known, told, refused = {c: schema(c) for c, _ in ways}, 0, []
+    for i in range(min(many, len(asked))):
+        command, words = asked[i * len(asked) // min(many, len(asked))]
+        done = subprocess.run([PROGRAM, command, "-q", "--json", *words], text=True, capture_output=True)
+        if done.returncode in (1, 2):  # a recording of another kind: one sentence, and no half of a document
+            refused.append(done.stderr)
+            assert not done.stdout and done.stderr.count("\n") == 1, (command, words, done.stderr)
+            continue
+        for line in done.stdout.splitlines() if command == "sweep" else [done.stdout]:
+            wrong = list(differences(json.loads(line, object_pairs_hook=once), known[command], known[command]))
+            assert not wrong, f"{command} {' '.join(words)}: " + "; ".join(wrong[:5])
+            told += 1
+    assert told > 2 * len(refused), (told, refused[:5])
 
 
 def add(command):

@@ -72,7 +72,8 @@ shared=$(share)
 {
 	printf '# What is plugged in\n\n%s\n\n' "$made"
 	echo "Sources read recordings. Transforms (\`-x\`) change events. Models (\`-m\`) are allocators. Observers"
-	echo "watch a run. Sinks (\`-t\`, \`--to\`) write what came out. Parameters follow the name: \`-x leak:steps=100\`."
+	echo "watch a run. Sinks (\`-t\`, \`--to\`) write what came out. Parameters follow the name, the default first: \`-x leak:steps=100\`."
+	echo "[Models](models.md) and [transforms](transforms.md) say what these do."
 	for kind in sources transforms models observers sinks; do
 		printf '\n## %s\n\n' "$(echo "$kind" | sed 's/^./\U&/')"
 		"$vramcast" list "$kind" | sed -n 's/^  \([a-z0-9_]*\) .*/\1/p' | while read -r name; do
@@ -85,9 +86,13 @@ shared=$(share)
 					preset = ""; if (match($0, / \[[^]]*\]( \([a-z0-9_.,A-Z-]*\))?$/)) { preset = substr($0, RSTART + 2); $0 = substr($0, 1, RSTART - 1) }
 					choices = preset; if (sub(/^[^]]*\] ?/, "", choices)) { gsub(/[()]/, "", choices); gsub(/,/, "|", choices) }
 					sub(/\].*/, "", preset)
-					value = choices != "" ? choices : preset; sub("(^|[|])" preset "($|[|])", "&", value)
-					print "  * `" key (value == "" ? "" : "=" value) "` " $0 (choices != "" && preset != "" ? " (" preset ")" : "")
-				}'
+					k = split(choices, choice, "|"); value = preset
+					for (i = 1; i <= k; i++) if (choice[i] != preset) value = value "|" choice[i]
+					# What the parameters of models mean stands in models.md alone.
+					if (kind == "models") names = names (names == "" ? "  * " : ", ") "`" key (value == "" ? "" : "=" value) "`"
+					else print "  * `" key (value == "" ? "" : "=" value) "` " $0
+				}
+				END { if (names != "") print names }'
 		done
 	done | awk '
 		# What many have word by word stands once, behind the last of them.

@@ -41,17 +41,17 @@ def overloads(node):
     return any(isinstance(d, ast.Name) and d.id == "overload" for d in getattr(node, "decorator_list", ()))
 
 
-def text(node, head, called=""):
+def text(node, head, called="", examples=True):
     words = inspect.cleandoc(ast.get_docstring(node) or "")
     prose, mark, example = words.partition(">>> ")
     print("\n\n".join(["\n" + head, *([f"`{called}`"] if called else []), prose.strip()]))
-    if mark and isinstance(node, ast.FunctionDef):
+    if mark and isinstance(node, ast.FunctionDef) and examples:
         print(f"\n```python\n>>> {example.strip()}\n```")
 
 
 def members(node):
     """The fields of a dataclass, then its functions."""
-    fields = [f"`{n.target.id}: {ast.unparse(n.annotation)}`" for n in node.body if isinstance(n, ast.AnnAssign)]
+    fields = [f"`{n.target.id}`" for n in node.body if isinstance(n, ast.AnnAssign)]
     if fields:
         print("\nFields: " + ", ".join(fields) + ".")
     lines = []
@@ -79,7 +79,7 @@ def main():
                 text(n, f"### {n.name}", signature(made[0], n.name).replace("__init__", "").replace(" -> None", "") if made else "")
                 members(n)
             else:
-                text(n, f"### {n.name}", signature(n))
+                text(n, f"### {n.name}", signature(n), file != "recording")
     if names:
         raise SystemExit(f"python-reference: no page knows {', '.join(sorted(names))}")
 

@@ -12,6 +12,9 @@ TITLES = {"questions": "Questions", "tables": "Columns", "trackers": "Experiment
           "errors": "Exceptions"}
 
 
+SAME = ("read", "rows", "to_frame")  # what all answers have
+
+
 def tree(name):
     with open(os.path.join(PACKAGE, name + ".py"), encoding="utf-8") as file:
         return ast.parse(file.read())
@@ -41,11 +44,11 @@ def overloads(node):
     return any(isinstance(d, ast.Name) and d.id == "overload" for d in getattr(node, "decorator_list", ()))
 
 
-def text(node, head, called="", examples=True):
+def text(node, head, called=""):
     words = inspect.cleandoc(ast.get_docstring(node) or "")
     prose, mark, example = words.partition(">>> ")
     print("\n\n".join(["\n" + head, *([f"`{called}`"] if called else []), prose.strip()]))
-    if mark and isinstance(node, ast.FunctionDef) and examples:
+    if mark and isinstance(node, ast.FunctionDef):
         print(f"\n```python\n>>> {example.strip()}\n```")
 
 
@@ -56,7 +59,7 @@ def members(node):
         print("\nFields: " + ", ".join(fields) + ".")
     lines = []
     for n in node.body:
-        if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"):
+        if isinstance(n, ast.FunctionDef) and not n.name.startswith("_") and (node.name == "Table" or n.name not in SAME):
             prose = inspect.cleandoc(ast.get_docstring(n) or "").partition(">>> ")[0]
             lines.append(f"* `{signature(n, node.name + '.')}` {' '.join(prose.split())}")
     if lines:
@@ -71,15 +74,25 @@ def main():
           "`16.vct` are recordings of one program at two sizes; `train.py` is a script; `MESSAGE` is an out-of-memory message. `Path` is a str or an os.PathLike[str].")
     for file in FILES:
         nodes = [n for n in tree(file).body if getattr(n, "name", None) in names and not overloads(n)]
-        print(f"\n## {TITLES[file]}")
+        print(f"\n## {TITLES[file]}\n" if file in ("recording", "errors") else f"\n## {TITLES[file]}")
+        if file == "answers":
+            print("\nEach answer is read from a JSON document by `read()`, keeps it as `json`, and is a table by `rows()` and `to_frame()`\n"
+                  "(pandas or polars) where it has rows.")
         for n in nodes:
             names.discard(n.name)
+            if file in ("recording", "errors"):
+                prose = inspect.cleandoc(ast.get_docstring(n) or "").partition(">>> ")[0]
+                made = [m for m in getattr(n, "body", ()) if getattr(m, "name", "") == "__init__"] if isinstance(n, ast.ClassDef) else []
+                head = signature(made[0], n.name).replace("__init__", "").replace(" -> None", "") if made else \
+                    n.name if isinstance(n, ast.ClassDef) else signature(n)
+                print(f"* `{head}` {' '.join(prose.split())}")
+                continue
             if isinstance(n, ast.ClassDef):
                 made = [m for m in n.body if getattr(m, "name", "") == "__init__"]
                 text(n, f"### {n.name}", signature(made[0], n.name).replace("__init__", "").replace(" -> None", "") if made else "")
                 members(n)
             else:
-                text(n, f"### {n.name}", signature(n), file != "recording")
+                text(n, f"### {n.name}", signature(n))
     if names:
         raise SystemExit(f"python-reference: no page knows {', '.join(sorted(names))}")
 

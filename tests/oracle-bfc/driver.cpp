@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // driver.cpp - plays a script with tsl::BFCAllocator as one TensorFlow release has it in libtensorflow_framework.so.2, on a
-// scripted device, and writes what happens (format: README.md). Compiled once per release against the headers of its wheel.
+// scripted device, and writes what happens (format: play.c). Compiled once per release against the headers of its wheel.
 //   usage: driver SCRIPT [retry]      the log of the real one goes to stderr (TF_CPP_MIN_LOG_LEVEL=3: none)
 #if __has_include("xla/tsl/framework/bfc_allocator.h")
 #include "xla/tsl/framework/bfc_allocator.h"

@@ -4,7 +4,15 @@
  * usage: play SCRIPT RESULT...     replay, compare line by line with what the real one answered
  *        play -t SCRIPT            what the model says when it refuses for the last time
  *        play -r SEED OPERATIONS   write a random script
- * The format is described in README.md. */
+ *
+ * A script begins with limit BYTES total BYTES growth 0|1 gc 0|1 fragmentation F va
+ * inc|dec|fit|mix. Then one operation per line: a ID SIZE allocate, f ID free, o BYTES others now
+ * use so much.
+ * A result begins with release R backpedal always|once. Each operation adds its calls of the
+ * device (R ADDR SIZE a region, X SIZE refused, r ADDR SIZE given back; several as a set), and an
+ * allocation a ADDR SIZE or -. Every 64th adds S IN_USE PEAK POOL ALLOCATIONS LARGEST. spin: the
+ * real one asks for ever for a region below 2,560 bytes; nothing after it is compared.
+ * Not compared: alignments above 256 bytes, timestamps, spatial tags, waiting for other threads. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

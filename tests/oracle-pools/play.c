@@ -3,7 +3,14 @@
  *
  * usage: play MODEL SCRIPT RESULT...     replay, compare with what the real one answered
  *        play -r SEED OPERATIONS STREAMS write a random script
- * The format is described in README.md. */
+ *
+ * A script begins with total BYTES limit BYTES unit BYTES va inc|dec|fit|mix (the unit is not
+ * read). Then: a ID SIZE STREAM allocate, f ID free, t 0 give back, o BYTES others now use so
+ * much. A result begins with release R. Each operation adds calls of the device (R ADDR SIZE
+ * given, X SIZE refused, r ADDR SIZE given back, in any order), an allocation a ADDR SIZE or -
+ * WORDS, and . USED TOTAL.
+ * Of equal free chunks CuPy takes the Python object lowest in host memory, so the model is told
+ * the address that the real one gave, and takes that chunk if it may. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

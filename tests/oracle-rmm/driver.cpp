@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // driver.cpp - plays a script with pool_memory_resource of one RMM release, compiled from its headers
-// against the CUDA runtime below, which knows memory, streams and events by number only, and writes what happens (README.md).
+// against the CUDA runtime below, which knows memory, streams and events by number only, and writes what happens (format: play.c).
 //   usage: driver SCRIPT
 #if __has_include("rmm/mr/pool_memory_resource.hpp")
 #include "rmm/mr/cuda_memory_resource.hpp"

@@ -3,7 +3,15 @@
  *
  * usage: play SCRIPT RESULT...               replay, compare line by line with the real one
  *        play -r SEED OPERATIONS pool        write a random script
- * The format is described in README.md. */
+ *
+ * A script begins with pool initial BYTES maximum BYTES total BYTES va inc|dec|fit|mix (maximum 0:
+ * none). Then: a ID SIZE STREAM allocate, f ID STREAM free on that stream, o BYTES others now use
+ * so much. The first a makes the pool. A result begins with release R as 26.10|25.12|25.4|24.12
+ * (the model's release). Each operation adds its calls of the device, an allocation a ADDR or -
+ * WORDS, and what the pool holds.
+ * From 26.6 on the driver replaces cuda_memory_resource, because librmm.so has a CUDA runtime
+ * inside. 26.4 does not link so. Not compared: per-thread default streams, alignments above 256
+ * bytes, threads. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

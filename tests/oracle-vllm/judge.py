@@ -3,7 +3,7 @@
 """judge.py TREE SCRIPT... - play request scripts with vLLM's own scheduler and block pool, and print what they did.
 
 TREE holds the Python files of one vLLM release (build.sh). Of them vllm.v1.core and what it computes with is executed as it is;
-everything else (the engine, torch, message classes) is replaced by names that do nothing. The format is described in README.md.
+everything else (the engine, torch, message classes) is replaced by names that do nothing. The format is described in play.c.
 """
 import importlib.abc
 import importlib.machinery

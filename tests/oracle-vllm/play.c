@@ -4,7 +4,16 @@
  * usage: play -v RELEASE SCRIPT RESULT...   replay, compare line by line with the real one
  *        play -p -v RELEASE SCRIPT          print what the model does
  *        play -r SEED STEPS RELEASE         write a random script
- * The format is described in README.md. */
+ *
+ * c blocks=40 block=16 seqs=8 batch=64 len=500 policy=fcfs long=0 whole=1 watermark=0 caching=1:
+ * num_gpu_blocks, block_size, max_num_seqs, max_num_batched_tokens, max_model_len,
+ * long_prefill_token_threshold, scheduler_reserve_full_isl, watermark in thousandths,
+ * enable_prefix_caching
+ * a ID OUTPUT 0 NAME:TOKENS...: a request arrives: its output tokens, and its prompt, made of the
+ * beginnings of named texts. The output of request N is text 2^30 + N
+ * s N: N steps
+ * x ID: the request is aborted
+ * r: reset_prefix_cache */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.cpp - plays scripts with PyTorch's own XPU allocator on a simulated device (README.md: the format).
+/* driver.cpp - plays scripts with PyTorch's own XPU allocator on a simulated device (play.c: the format).
  *
  * usage: driver SCRIPT...   writes SCRIPT.real */
 #include <c10/core/Allocator.h>

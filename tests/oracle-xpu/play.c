@@ -3,7 +3,12 @@
  *
  * usage: play -v RELEASE SCRIPT RESULT...   replay, compare line by line with what the real one did
  *        play -r SEED OPERATIONS RELEASE    write a random script
- * The format is described in README.md. */
+ *
+ * A script begins with x TOTAL EXPANDABLE. Then: m ID SIZE STREAM allocate, f ID free, r ID STREAM
+ * record_stream, c STREAM what was submitted there completes, e empty_cache, o BYTES others use
+ * that much, p FRACTION (2.10 on). A result has a line per operation: driver calls (A F M U), the
+ * address or the refusal's text, and allocated, active, reserved and requested bytes. Several
+ * waiting streams, private pools and graphs are not driven. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -19,10 +19,10 @@ struct config {
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option options[] = {
 	{ 'o', "output", VC_O_FILE, AT(out), "FILE",
-	  "write the plan (.vcp), or the offsets of a problem (.csv)", NULL },
+	  "write the placement (.vcp), or the offsets of a problem (.csv)", NULL },
 	{ 0, "effort", VC_O_UINT, AT(effort), "N",
 	  "how much to try, in units of 100 million steps (about 0.1 s); the same effort gives "
-	  "the same plan", "10" },
+	  "the same placement", "10" },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.plan/1)", NULL },
 	VC_OPTION_END
 };
@@ -125,7 +125,7 @@ static void say_remarks(struct vc_emit *e, const struct vc_planned *p)
 	char t[32];
 
 	if (p->plan.last)
-		vc_emit_line(e, "The last %zu requests of the plan repeat.",
+		vc_emit_line(e, "The last %zu placed requests repeat.",
 			     p->plan.last - p->plan.first);
 	if (p->elsewhere)
 		vc_emit_line(e, "%" PRIu64 " requests of private pools (at most %s at once) are "
@@ -155,7 +155,7 @@ static void say_plan(struct vc_emit *e, const void *what)
 	vc_emit_uint(e, "repeat_last", NULL, p->plan.last);
 	vc_emit_bytes(e, "bound", "lower bound, all streams", p->bound);
 	vc_emit_bytes(e, "bound_streams", "lower bound, stream by stream", p->bounds);
-	vc_emit_bytes(e, "arena", "arena of the plan", p->plan.arena);
+	vc_emit_bytes(e, "arena", "arena of the placement", p->plan.arena);
 	vc_emit_real(e, "ratio", "arena / bound", ratio(p->plan.arena, p->bounds));
 	vc_emit_bool(e, "proven", "proven best", p->proven);
 	vc_emit_text(e, "how", "found", p->how);
@@ -253,7 +253,7 @@ const struct vc_command vc_command_plan = {
 	.details =
 		"Places the blocks of a recording, whose lives are known, so that they take as "
 		"little memory as\npossible, stream by stream. Says the lower bound, and whether "
-		"the plan is proven to be the best.\n'vramcast run --plan' runs the program by "
+		"the placement is proven to be the best.\n'vramcast run --plan' runs the program with "
 		"it. A CSV file with the columns id, lower, upper and size\nis a problem of "
 		"packing; -o writes it with a column offset.\n\n"
 		"  vramcast plan train.vct -o train.vcp\n"

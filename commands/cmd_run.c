@@ -22,10 +22,10 @@ struct config {
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option options[] = {
 	{ 0, "plan", VC_O_TEXT, AT(plan), "FILE",
-	  "the plan to run by ('vramcast plan'); a rank takes FILE.rankN.vcp where that is there",
+	  "the placement to use ('vramcast plan'); a rank takes FILE.rankN.vcp where that is there",
 	  NULL },
 	{ 0, "learn", VC_O_FILE, AT(learn), "FILE",
-	  "write the plan that this run would have needed; further processes get .PID", NULL },
+	  "write the placement that this run would have needed; further processes get .PID", NULL },
 	{ 0, "effort", VC_O_UINT, AT(effort), "N", "of --learn, as with 'vramcast plan'", "15" },
 	{ 0, "check", VC_O_FLAG, AT(check), NULL,
 	  "check at each request, by a second account, that no place is given out twice (slow)",
@@ -114,11 +114,11 @@ static void say(const char *path, const char *pid)
 	if (n != 10 || !r.requests)
 		return;
 	fprintf(stderr, "vramcast: process %s: %" PRIu64 " of %" PRIu64 " requests served from the "
-		"plan, in one arena of %s\n", pid, r.served, r.requests,
+		"placement, in one arena of %s\n", pid, r.served, r.requests,
 		vc_bytes_text(r.arena, t));
 	if (r.served < r.requests)
 		fprintf(stderr, "  the others by PyTorch's allocator: %" PRIu64 " differ from the "
-			"plan, of %" PRIu64 " the place was not free, %" PRIu64
+			"placement, of %" PRIu64 " the place was not free, %" PRIu64
 			" have none; the thread was found again %" PRIu64 " times\n", r.differs,
 			r.occupied, r.left, r.jumps);
 	if (r.refused)
@@ -220,11 +220,11 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 
 const struct vc_command vc_command_run = {
 	.name = "run", .operands = "[--] PROGRAM [ARG]...",
-	.summary = "run a program with its blocks where a plan puts them",
+	.summary = "run a program with its blocks where a placement puts them",
 	.details =
-		"Each request of PyTorch's CUDA allocator that comes as planned is served from one "
+		"Each request of PyTorch's CUDA allocator that comes as placed is served from one "
 		"arena. Everything\nelse goes to PyTorch's own allocator: another size or stream, "
-		"requests in private pools (CUDA graphs),\na planned place that is not free. The "
+		"requests in private pools (CUDA graphs),\na place that is not free. The "
 		"exit code is the program's.\n\n"
 		"  vramcast record -o train.vct -- python train.py\n"
 		"  vramcast plan train.vct -o train.vcp\n"

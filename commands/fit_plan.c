@@ -62,9 +62,9 @@ static int add(struct find *f, struct way w, struct vc_error *err)
 		if (!is_tried(f, EP, w.at[EP], rest, rest))
 			continue;
 		if (f->n == MOST_PLANS)
-			return vc_fail(err, VC_EUSAGE, "more than %d plans for %llu cards",
+			return vc_fail(err, VC_EUSAGE, "more than %d layouts for %llu cards",
 				       MOST_PLANS, (unsigned long long)world);
-		VC_HAVE(vc_vec_one(f->way, f->n), "the plans", err);
+		VC_HAVE(vc_vec_one(f->way, f->n), "the layouts", err);
 		f->way[f->n++] = w;
 	}
 	return VC_OK;
@@ -225,7 +225,7 @@ static void say_trial(const struct find *f, const struct way *w)
 		if (f->named[i] || i == DP)
 			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s=%llu", names[i],
 					      (unsigned long long)w->at[i]);
-	vc_progress_say(f->progress, "plan %zu of %llu:%s", f->tried + 1,
+	vc_progress_say(f->progress, "layout %zu of %llu:%s", f->tried + 1,
 			(unsigned long long)most, text);
 }
 
@@ -243,7 +243,7 @@ static int try_all(struct find *f, size_t argc, char **argv, struct vc_error *er
 	if (r == VC_OK && !any) {
 		snprintf(log, sizeof(log), "%s/log", f->folder);
 		vc_trial_show(log, f->progress);
-		r = vc_fail(err, VC_EIO, "the program ran with none of %zu plans; above is what it "
+		r = vc_fail(err, VC_EIO, "the program ran with none of %zu layouts; above is what it "
 			    "said in the last one", f->tried);
 	}
 	if (f->folder[0])
@@ -309,9 +309,9 @@ static int say(const struct find *f, struct vc_error *err)
 		say_way(e, f, &f->way[i]);
 	vc_emit_end(e);
 	if (f->n > f->tried)
-		vc_emit_line(e, "%zu plans with more cards on one sample were not tried (--trials)",
+		vc_emit_line(e, "%zu layouts with more cards on one sample were not tried (--trials)",
 			     f->n - f->tried);
-	vc_emit_line(e, "Dry runs know memory, not time: of plans that fit, one with fewer cards "
+	vc_emit_line(e, "Dry runs know memory, not time: of layouts that fit, one with fewer cards "
 		     "on a sample is usually faster.");
 	vc_emit_end(e);
 	return vc_emit_done(e, err);
@@ -341,7 +341,7 @@ static int check(struct find *f, size_t argc, char **argv, struct vc_error *err)
 		any = any || (f->named[i] && i != DP);
 	}
 	if (!any)
-		return vc_fail(err, VC_EUSAGE, "a plan is found for a program that is told it: "
+		return vc_fail(err, VC_EUSAGE, "a layout is found for a program that is told it: "
 			       "write {tp}, {cp}, {pp} or {ep} into its arguments (fit --find "
 			       "plan --world 64 -g h100-80g-sxm -- python train.py --tp {tp})");
 	if (f->ask->world < 2 || f->ask->world > 1 << 20)

@@ -200,7 +200,7 @@ bool vc_cudnn_ask(const struct vc_cudnn_node *graph, enum vc_plans_mode mode, co
 			give_up(answered ? "cuDNN's answer was not understood" : why);
 			answered = false;
 		} else if (!plans.n) {
-			give_up("cuDNN named no plan");
+			give_up("cuDNN named no algorithm");
 		}
 	}
 	pthread_mutex_unlock(&lock);

@@ -491,7 +491,7 @@ static void notice_measuring(const struct vc_cudnn_node *plan)
 	const struct vc_cudnn_among *a = &plan->among;
 	size_t i = a->list % (sizeof ran / sizeof *ran);
 	if (ran[i].list == a->list && ran[i].engine != plan->engine)
-		vc_null_range("cuDNN plans that the program chooses by measuring",
+		vc_null_range("cuDNN algorithms that the program chooses by measuring",
 			      &(struct vc_null_range){ .least = (uint64_t)a->least,
 				.counted = (uint64_t)a->first, .most = (uint64_t)a->most });
 	ran[i].list = a->list;

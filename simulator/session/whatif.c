@@ -53,7 +53,7 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 				     100 * (double)r->named / (double)r->convolutions);
 	else if (r->plans)
 		n = (size_t)snprintf(plans, sizeof(plans),
-				     "; layers may need other workspace: their plans change");
+				     "; layers may need other workspace: their algorithms change");
 	if (r->plans && r->named < r->convolutions)
 		snprintf(plans + n, sizeof(plans) - n, " (cuDNN is asked where the PyTorch "
 			 "of these recordings is that of python3 in PATH)");

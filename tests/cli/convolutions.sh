@@ -45,7 +45,7 @@ run sim $R/conv-4.vct $R/conv-6.vct --set batch=10
 expect "it says what would name the others" 0 'cuDNN 9.19.0 names the workspace of [0-9]* % of the convolutions.*python3 in PATH'
 rm "$table"
 run sim $R/conv-4.vct $R/conv-6.vct --set batch=10
-expect "... and all of them" 0 'layers may need other workspace: their plans change.*python3 in PATH'
+expect "... and all of them" 0 'layers may need other workspace: their algorithms change.*python3 in PATH'
 
 # The installed library is asked, here one of our own (tests/nullgpu/deviceless.c) that names sizes of its own.
 command -v python3 > /dev/null || { skip "asking the installed cuDNN" "no python3"; finish; }

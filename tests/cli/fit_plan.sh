@@ -32,5 +32,5 @@ check "last what did not run" grep -Eq '^ +4 +1 +- .* did not run$' <(sed -n 5p 
 run fit --find plan --world 4 -g rtx4060-8g --trials 1 --json -- "$P" "$TMP/spread.py" {tp}x{dp}
 expect "none of those tried fits" 3 '"untried": 2'
 run fit --find plan --world 4 -g rtx4060-8g -- "$P" "$TMP/spread.py" {tp}
-expect "a program that runs with no plan" 1 '' 'ran with none of 3 plans'
+expect "a program that runs with no plan" 1 '' 'ran with none of 3 layouts'
 finish

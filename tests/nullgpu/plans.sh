@@ -50,7 +50,7 @@ says "... where it does so once, the next question is answered" "filter 331996 1
 rm -f "$table"; dry DEVICELESS=refuses
 names "a library that takes no such card is named with its words" 'by rule (finalize(l->card): CUDNN_STATUS_NOT_SUPPORTED)'
 dry DEVICELESS=empty
-names "a library that knows no plan leaves the rule" 'by rule (cuDNN named no plan)'
+names "a library that knows no plan leaves the rule" 'by rule (cuDNN named no algorithm)'
 check "... and nothing joins the table" test ! -e "$table"
 rm "$wheel/libcudnn.so.9"; dry A=1
 names "without a library the rule answers, and the verdict says why" 'by rule (no cuDNN is installed)'

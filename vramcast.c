@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "commands/ask_cudnn.h"
+#include "commands/ask_program.h"
 #include "commands/commands.h"
 #include "commands/estimate_cards.h"
 #include "common/opt.h"
@@ -124,8 +125,10 @@ static int run_command(const struct vc_command *c, size_t argc, char **argv, str
 	if (!cfg)
 		return explain_failure(c, con, vc_nomem(&con->err, "options"));
 	r = vc_opt_parse(c, cfg, argc, argv, &operands, con);
-	if (r == VC_OK)
+	if (r == VC_OK) {
 		vc_ask_cudnn(c->options, cfg);
+		vc_ask_program(c->options, cfg, con);
+	}
 	if (r == VC_OK)
 		r = vc_gpu_all(c, cfg, &con->err);
 	if (r == VC_OK)

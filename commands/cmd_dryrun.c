@@ -354,7 +354,7 @@ static int describe(struct vc_dryrun_config *c, const struct vc_stage *stage, si
 	snprintf(c->program, sizeof(c->program), "%s/what.program", stage->dir);
 	if (r == VC_OK)
 		r = vc_own_write(p, c->program, err);
-	if (r == VC_OK && vc_own_remember(p, &(struct vc_error){ 0 }) < 0)
+	if (r == VC_OK && vc_own_remember(p, true, &(struct vc_error){ 0 }) < 0)
 		r = VC_OK; /* no cache to write to: it will not be run again unasked */
 	vc_program_free(p);
 	return r;

@@ -99,6 +99,7 @@ static int open_session(struct vc_fitting *f, size_t n, char **paths, struct vc_
 {
 	f->opt = f->cfg->run;
 	f->opt.gpu = f->gpu;
+	f->opt.runner = NULL; /* trial runs are ours */
 	if (n == 1) {
 		snprintf(f->set, sizeof(f->set), "%s=1", f->cfg->find);
 		f->set_text[f->find.n] = f->set;

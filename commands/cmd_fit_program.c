@@ -2,10 +2,8 @@
 /* cmd_fit_program.c - trial runs for vramcast fit: a prediction from the first ones says where the
  * next one is worth most, and its recording joins them. Proved is what two neighbours show: the
  * largest value that ran and the smallest that did not. */
-#include <dirent.h>
-#include <unistd.h>
-
 #include "commands/fit_program.h"
+#include "commands/rehearsal.h"
 
 /* How far a value is from another one. */
 static double apart(uint64_t a, uint64_t b)
@@ -45,11 +43,37 @@ static int refit(struct vc_fitting *f, struct vc_error *err)
 	return vc_fitting_search(f, err);
 }
 
-static void say_trial(const struct vc_fitting *f, const struct vc_trial *t, uint64_t value)
+/* One run of the program; spec (at least 512 bytes) gets "FILE@key=value". One that ends with
+ * another code than 0 is an error, except when it ran out of memory and left a recording: *oom
+ * tells (NULL: an error too). */
+static int run_trial(struct vc_fitting *f, struct vc_trial *t, uint64_t value, char *spec, int *oom,
+		     struct vc_error *err)
 {
+	struct vc_param_value at = { (char *)(uintptr_t)f->cfg->find, (double)value };
+	char file[320], log[330];
+	int code = 0;
+
 	vc_progress_say(f->progress, "trial run %zu of at most %" PRIu64 ": %s=%" PRIu64 "%s%s",
-			f->trials + 1, f->cfg->trials, t->key, value, t->gpu ? " on " : "",
+			f->trials + 1, f->cfg->trials, at.name, value, t->gpu ? " on " : "",
 			t->gpu ? t->gpu : "");
+	snprintf(file, sizeof(file), "%s/%s-%" PRIu64 ".vct", f->folder, at.name, value);
+	snprintf(log, sizeof(log), "%s.log", file);
+	snprintf(spec, 512, "%s@%.80s=%" PRIu64, file, at.name, value);
+	t->at = &at;
+	t->n = 1;
+	VC_TRY(vc_trial_run(t, file, &code, err));
+	bool recorded = vc_trial_recorded(file);
+
+	if (oom)
+		*oom = code != 0;
+	if (!recorded || (code && !oom))
+		vc_trial_show(log, t->progress);
+	if (code && !(oom && recorded))
+		return vc_fail(err, VC_EIO, "the trial run with %s=%" PRIu64 " ended with code %d "
+			       "(try `vramcast %s%s%s -- ...` by hand)", at.name, value, code,
+			       t->verb, t->gpu ? " -g " : "", t->gpu ? t->gpu : "");
+	return recorded ? VC_OK : vc_fail(err, VC_EIO, "the trial run with %s=%" PRIu64 " left no "
+					  "recording", at.name, value);
 }
 
 /* How often the cache was emptied in a trial run, as its recording shows. */
@@ -153,9 +177,8 @@ static int try_value(struct vc_fitting *f, struct vc_trial *t, size_t i, uint64_
 
 	t->gpu = c->plan.card ? c->plan.card->name : t->gpu;
 	t->conf = c->plan.conf;
-	say_trial(f, t, value);
+	r = run_trial(f, t, value, spec, &oom, err);
 	f->trials++;
-	r = vc_trial_run(t, value, spec, &oom, err);
 	if (r == VC_OK && !oom)
 		r = count_flushes(spec, &flushes, err);
 	if (r < 0)
@@ -224,51 +247,28 @@ static int first_runs(struct vc_fitting *f, struct vc_trial *t, struct vc_error 
 
 	VC_TRY(vc_fitting_numbers(f->cfg->at, "--at", at, VC_FIT_FAMILY, &n, err));
 	for (size_t i = 0; i < n; i++) {
-		say_trial(f, t, at[i]);
-		VC_TRY(vc_trial_run(t, at[i], spec, NULL, err));
+		VC_TRY(run_trial(f, t, at[i], spec, NULL, err));
 		join(f, spec, at[i]);
 		f->trials++;
 	}
 	return VC_OK;
 }
 
-static void sweep_up(const char *folder)
-{
-	DIR *d = opendir(folder);
-	struct dirent *e;
-	char path[400];
-
-	while (d && (e = readdir(d))) {
-		snprintf(path, sizeof(path), "%s/%.300s", folder, e->d_name);
-		unlink(path); /* "." and ".." refuse */
-	}
-	if (d)
-		closedir(d);
-	rmdir(folder);
-}
-
 int vc_fitting_program(struct vc_fitting *f, size_t argc, char **argv, struct vc_error *err)
 {
-	const char *parent = getenv("TMPDIR");
-	char folder[200] = { 0 };
-	struct vc_trial t = { .verb = f->cfg->with, .key = f->cfg->find, .argv = argv, .argc = argc,
-			      .folder = folder, .progress = f->progress };
+	struct vc_trial t = { .verb = f->cfg->with, .argv = argv, .argc = argc,
+			      .progress = f->progress };
 
 	if (!f->gpu.n && !strcmp(t.verb, "dryrun"))
 		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which with -g");
 	if (!strcmp(t.verb, "dryrun"))
 		t.gpu = f->gpu.at[0];
-	snprintf(folder, 180, "%.150s/vramcast-fit-", parent && *parent ? parent : "/tmp");
-	memset(folder + strlen(folder), 'X',
-	       6); /* mkdtemp's template; the rest is zero from the start */
-	if (!mkdtemp(folder))
-		return vc_fail(err, VC_EIO, "cannot make a folder for the trial runs in %s",
-			       parent && *parent ? parent : "/tmp");
+	VC_TRY(vc_rehearsal_folder(f->folder, err));
 	int r = first_runs(f, &t, err);
 	if (r == VC_OK)
 		r = refit(f, err);
 	if (r == VC_OK && is_provable(f->cfg))
 		r = prove(f, &t, err);
-	sweep_up(folder);
+	vc_rehearsal_remove(f->folder);
 	return r;
 }

@@ -217,7 +217,7 @@ static void write_program(const struct run *r, size_t argc, char **argv)
 		p = NULL;
 	}
 	if (!given && vc_own_describe(argc, argv, &r->cfg->params, &p, &err) == VC_OK)
-		vc_own_remember(p, &err);
+		vc_own_remember(p, false, &err);
 	if (path && p)
 		vc_own_write(p, path, &err);
 	unsetenv("VC_PROGRAM");

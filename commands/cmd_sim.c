@@ -346,6 +346,8 @@ static void say_context(struct vc_emit *e, const struct sim *sim)
 	if (sim->n && vc_report_words(s, p, r))
 		vc_emit_text(e, NULL, s->whatif ? "predicted" : "because",
 			     vc_report_words(s, p, r));
+	if (s->whatif && s->whatif->why[0])
+		vc_emit_text(e, NULL, "not rerun", s->whatif->why);
 	if (sim->n && vc_report_narrow(s, p, r))
 		vc_emit_text(e, NULL, "to narrow it", vc_report_narrow(s, p, r));
 	vc_emit_text(e, NULL, "trust", vc_sim_trust_line(s, line, sizeof(line)));

@@ -48,6 +48,10 @@ struct line {
 struct sweep {
 	const struct config *cfg;
 	struct vc_session base;
+	struct vc_run_options opt; /* of the base */
+	char set[160];
+	const char *set_text;
+	bool one;                  /* recording, whose program may tell of other values */
 	struct vc_vary vary;
 	size_t part, parts;        /* runs part, part + parts, ... */
 	size_t *run;               /* numbers of the runs to do */
@@ -290,9 +294,12 @@ static int prepare(struct sweep *s, struct vc_error *err)
 		s->session[i] = j;
 		if (j < s->sessions || !k)
 			continue;
-		if (!s->base.whatif)
+		if (!s->base.whatif || (s->one && !s->base.whatif->rerun))
 			return vc_fail(err, VC_EUSAGE, "--vary %s: one recording cannot tell; "
-				       "give two, as FILE@%s=VALUE", at[0].name, at[0].name);
+				       "give two, as FILE@%s=VALUE%s%s", at[0].name, at[0].name,
+				       s->base.whatif && s->base.whatif->why[0] ?
+					       "; its program cannot be asked: " : "",
+				       s->base.whatif ? s->base.whatif->why : "");
 		int r = check_numbers(s, s->run[i], err);
 		if (r >= 0)
 			r = vc_session_at(&s->base, at, (size_t)k, text, &s->at[j], err);
@@ -572,6 +579,23 @@ static int run_all(struct sweep *w, struct vc_console *con)
 	return r;
 }
 
+/* One recording is a family of one where a parameter varies: its program is asked. */
+static int open_base(struct sweep *w, size_t argc, char **argv, struct vc_error *err)
+{
+	w->opt = w->cfg->run;
+	for (size_t k = 0; argc == 1 && !w->opt.set.n && k < w->vary.keys && !w->one; k++) {
+		if (w->vary.key[k].option || !w->vary.key[k].n || vc_rerun_asked(&w->opt,
+										   "recordings"))
+			continue;
+		snprintf(w->set, sizeof(w->set), "%s=%s", w->vary.key[k].name,
+			 w->vary.key[k].value[0]);
+		w->set_text = w->set;
+		w->opt.set = (struct vc_list){ &w->set_text, 1 };
+		w->one = true;
+	}
+	return vc_session_open(&w->base, &w->opt, argc, argv, VC_SESSION_IN_MEMORY, err);
+}
+
 static int sweep_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	struct sweep w = { .cfg = config };
@@ -594,7 +618,7 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 	if (r == VC_OK)
 		r = choose_part(&w, err);
 	if (r == VC_OK)
-		r = vc_session_open(&w.base, &w.cfg->run, argc, argv, VC_SESSION_IN_MEMORY, err);
+		r = open_base(&w, argc, argv, err);
 	if (r == VC_OK)
 		r = vc_time_open(&w.base, err);
 	if (r == VC_OK)

@@ -13,7 +13,7 @@
 #include "simulator/replay/result.h"
 
 enum { FITS = 0, NEVER = 3, UNDECIDED = 6 };
-enum { TP, CP, PP, EP, DP, NAMES, MACHINE = 8, FIXED = 20, MOST_PLANS = 4096 };
+enum { TP, CP, PP, EP, DP, NAMES, MACHINE = 8, MOST_PLANS = 4096 };
 static const char *const names[NAMES] = { "tp", "cp", "pp", "ep", "dp" };
 
 struct way {
@@ -146,62 +146,33 @@ static int read_report(const char *path, struct way *w, struct vc_error *err)
 	return r;
 }
 
-/* The argument with all names filled in, on the heap. */
-static char *fill(const char *text, const struct way *w)
-{
-	char *out = strdup(text);
-
-	for (int i = 0; out && i < NAMES; i++) {
-		char *next = vc_trial_fill(out, names[i], w->at[i]);
-		free(out);
-		out = next;
-	}
-	return out;
-}
-
-static int execute(const struct find *f, struct way *w, char **line, size_t argc, char **argv,
+static int execute(const struct find *f, struct way *w, size_t argc, char **argv,
 		   const char *report, struct vc_error *err)
 {
 	char world[24], capacity[24], log[240];
-	const char *fixed[FIXED] = { "/proc/self/exe", "dryrun", "-q", "--no-record", "--world",
-		world, "--report", report, "-g", f->card->name };
-	size_t n = 10;
-	int r = VC_OK;
+	const char *more[] = { "--world", world, "--report", report,
+			       w->at[PP] > 1 ? "--roles" : NULL, NULL };
+	struct vc_param_value at[NAMES];
 
 	snprintf(world, sizeof(world), "%llu", (unsigned long long)f->ask->world);
 	snprintf(capacity, sizeof(capacity), "%llu", (unsigned long long)f->capacity);
 	snprintf(log, sizeof(log), "%s/log", f->folder);
-	if (f->capacity != f->card->total) {
-		fixed[n++] = "--capacity";
-		fixed[n++] = capacity;
-	}
-	if (w->at[PP] > 1)
-		fixed[n++] = "--roles";
-	fixed[n++] = "--";
-	for (size_t i = 0; i < n; i++)
-		line[i] = (char *)(uintptr_t)fixed[i];
-	for (size_t i = 0; r == VC_OK && i < argc; i++) {
-		line[n + i] = fill(argv[i], w);
-		r = line[n + i] ? VC_OK : vc_nomem(err, "the arguments of a trial run");
-	}
-	if (r == VC_OK)
-		r = vc_trial_execute(line, NULL, log, &w->code, err);
-	for (size_t i = 0; i < argc; i++)
-		free(line[n + i]);
-	return r;
+	for (int i = 0; i < NAMES; i++)
+		at[i] = (struct vc_param_value){ (char *)(uintptr_t)names[i], (double)w->at[i] };
+	return vc_trial_run(&(struct vc_trial){ .verb = "dryrun", .gpu = f->card->name,
+			    .capacity = f->capacity != f->card->total ? capacity : NULL,
+			    .more = more, .at = at, .n = NAMES, .argv = argv, .argc = argc,
+			    .log = log }, NULL, &w->code, err);
 }
 
 static int try_way(struct find *f, struct way *w, size_t argc, char **argv, struct vc_error *err)
 {
 	char report[240];
-	char **line = calloc(argc + FIXED + 1, sizeof(*line));
 	int r;
 
-	VC_HAVE(line, "the arguments of a trial run", err);
 	snprintf(report, sizeof(report), "%s/report", f->folder);
 	unlink(report);
-	r = execute(f, w, line, argc, argv, report, err);
-	free(line);
+	r = execute(f, w, argc, argv, report, err);
 	if (r != VC_OK)
 		return r;
 	f->tried++;

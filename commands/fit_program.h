@@ -34,6 +34,7 @@ struct vc_fitting {
 	struct vc_fit_proof *proof; /* one per card */
 	char spec[VC_FIT_FAMILY][512];
 	uint64_t recorded[VC_FIT_FAMILY]; /* their values */
+	char folder[200];                 /* of their files */
 	size_t specs, trials;             /* recordings; all runs, those that ran out, too */
 	struct vc_list gpu;        /* cards of this family, at gpu_text */
 	const char *gpu_text[VC_FIT_CARDS];

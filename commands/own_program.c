@@ -30,12 +30,16 @@ static const char *const variables[] = {
 };
 enum { VARIABLES = sizeof(variables) / sizeof(*variables) };
 
-bool vc_own_variable(const char *name)
+void vc_own_environment(const struct vc_texts *environment)
 {
-	for (size_t i = 0; i < VARIABLES; i++)
-		if (!strcmp(variables[i], name))
-			return true;
-	return false;
+	for (size_t i = 0; i < VARIABLES; i++) {
+		const char *value = vc_texts_find(environment, variables[i]);
+
+		if (value)
+			setenv(variables[i], value, 1);
+		else
+			unsetenv(variables[i]);
+	}
 }
 
 int vc_own_folder(const char *name, char *path, size_t n, struct vc_error *err)
@@ -356,7 +360,8 @@ int vc_own_write(const struct vc_program *p, const char *path, struct vc_error *
 }
 
 /* What is run, as text, and the file that stands for it. The text is the caller's. */
-static char *place_of(const struct vc_program *p, char *path, size_t n, struct vc_error *err)
+static char *place_of(const struct vc_program *p, bool dry, char *path, size_t n,
+		      struct vc_error *err)
 {
 	struct vc_output *o = vc_output_memory(err);
 	char folder[512], *text = NULL;
@@ -368,14 +373,14 @@ static char *place_of(const struct vc_program *p, char *path, size_t n, struct v
 	}
 	vc_output_close(o);
 	if (text)
-		snprintf(path, n, "%s/%016" PRIx64, folder,
-			 vc_program_hash_bytes(text, length, 0));
+		snprintf(path, n, "%s/%016" PRIx64 "%s", folder,
+			 vc_program_hash_bytes(text, length, 0), dry ? ".dry" : "");
 	return text;
 }
 
-int vc_own_remember(const struct vc_program *p, struct vc_error *err)
+static int remember(const struct vc_program *p, bool dry, struct vc_error *err)
 {
-	char path[600], *text = place_of(p, path, sizeof(path), err);
+	char path[600], *text = place_of(p, dry, path, sizeof(path), err);
 	struct vc_output *o = text ? vc_output_open(path, err) : NULL;
 	int r = o ? VC_OK : VC_EIO;
 
@@ -388,10 +393,16 @@ int vc_own_remember(const struct vc_program *p, struct vc_error *err)
 	return r;
 }
 
-bool vc_own_is_known(const struct vc_program *p)
+int vc_own_remember(const struct vc_program *p, bool dry, struct vc_error *err)
+{
+	VC_TRY(remember(p, false, err));
+	return dry ? remember(p, true, err) : VC_OK;
+}
+
+bool vc_own_is_known(const struct vc_program *p, bool dry)
 {
 	struct vc_error ignored = { 0 };
-	char path[600], *text = place_of(p, path, sizeof(path), &ignored), *kept;
+	char path[600], *text = place_of(p, dry, path, sizeof(path), &ignored), *kept;
 	size_t n = text ? strlen(text) : 0, got = 0;
 	FILE *f = text ? fopen(path, "r") : NULL;
 	bool same = false;

@@ -24,13 +24,15 @@ char **vc_own_fill(size_t argc, char *const *argv, const struct vc_list *params,
 		   struct vc_error *err);
 void vc_own_free(char **argv); /* NULL is fine */
 
-/* It is run, or named, by this user on this machine: from now on it may be run again unasked. */
-int vc_own_remember(const struct vc_program *p, struct vc_error *err);
-bool vc_own_is_known(const struct vc_program *p);
+/* It is run, or named, by this user on this machine. dry: without a card, or its user has said what
+ * to run so, and from now on it may be run so again unasked. */
+int vc_own_remember(const struct vc_program *p, bool dry, struct vc_error *err);
+bool vc_own_is_known(const struct vc_program *p, bool dry);
 /* The first of its files that is not as it was, or NULL. */
 const char *vc_own_changed(const struct vc_program *p);
-/* May that variable be written down and set again? */
-bool vc_own_variable(const char *name);
+/* The variables that are written down become these; nothing else of the environment is touched,
+ * whatever the list says. */
+void vc_own_environment(const struct vc_texts *environment);
 
 /* Does `word`, which follows `before`, look like a password or a key? Such are never written. */
 bool vc_own_secret(const char *before, const char *word);

@@ -95,35 +95,6 @@ int vc_hook_set(const char *folder, const char *recompute, struct vc_error *err)
 
 /* ---- the run ---- */
 
-static int start(const struct vc_rehearsal *h, const char *file, const char *log, int *code,
-		 struct vc_error *err)
-{
-	char steps[24];
-	const char *fixed[] = { "/proc/self/exe", "dryrun", "-q", "-o", file, "-g", h->gpu };
-	const size_t n = sizeof(fixed) / sizeof(*fixed);
-	char **line = calloc(n + 5 + h->argc + 1, sizeof(*line));
-	size_t at = 0;
-	int r;
-
-	VC_HAVE(line, "the arguments of a trial run", err);
-	for (size_t i = 0; i < n; i++)
-		line[at++] = (char *)(uintptr_t)fixed[i];
-	snprintf(steps, sizeof(steps), "%llu", (unsigned long long)h->steps);
-	if (h->capacity) {
-		line[at++] = (char *)(uintptr_t)"--capacity";
-		line[at++] = (char *)(uintptr_t)h->capacity;
-	}
-	if (h->steps) {
-		line[at++] = (char *)(uintptr_t)"--steps";
-		line[at++] = steps;
-	}
-	line[at++] = (char *)(uintptr_t)"--";
-	memcpy(line + at, h->argv, h->argc * sizeof(*line));
-	r = vc_trial_execute(line, NULL, log, code, err);
-	free(line);
-	return r;
-}
-
 /* What the hook says it did: of several processes the one that did most. */
 void vc_hook_read(const char *folder, struct vc_rehearsed *out)
 {
@@ -179,7 +150,6 @@ int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *o
 {
 	const char *before = getenv("PYTORCH_CUDA_ALLOC_CONF");
 	char log[340], *kept = before ? strdup(before) : NULL;
-	struct stat st;
 	int r;
 
 	*out = (struct vc_rehearsed){ .code = -1 };
@@ -193,7 +163,10 @@ int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *o
 			h->capacity && n == 0 ? "memory for all of it" : "nothing changed",
 			h->recompute && h->conf && *h->conf ? " and other settings" : "");
 	if (r == VC_OK)
-		r = start(h, out->path, log, &out->code, err);
+		r = vc_trial_run(&(struct vc_trial){ .verb = "dryrun", .gpu = h->gpu,
+				 .capacity = h->capacity, .steps = h->steps, .argv = h->argv,
+				 .argc = h->argc, .progress = h->progress }, out->path, &out->code,
+				 err);
 	vc_progress_say(h->progress, "what the trial run recorded is replayed");
 	vc_hook_set(h->folder, NULL, err);
 	vc_hook_read(h->folder, out);
@@ -204,7 +177,7 @@ int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *o
 	free(kept);
 	if (r < 0)
 		return r;
-	if (stat(out->path, &st) < 0 || !st.st_size) {
+	if (!vc_trial_recorded(out->path)) {
 		vc_trial_show(log, h->progress);
 		return vc_fail(err, VC_EIO, "a trial run of the program left no recording (it "
 			       "ended with code %d); try 'vramcast dryrun -g %s -- ...' by hand",

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trial.h - run a program under vramcast dryrun or record with a parameter filled in. */
+/* trial.h - run a user's program under vramcast dryrun or record: the one way in which other
+ * commands do. */
 #pragma once
 
 #include "commands/progress.h"
+#include "common/program.h"
+
+struct vc_param_value; /* common/meta.h */
 
 struct vc_trial {
 	const char *verb;      /* "dryrun" or "record" */
 	const char *gpu;       /* card profile, or NULL */
-	const char *key;       /* {key} in the arguments becomes the value */
+	const char *capacity;  /* of the card, where it is another one; or NULL */
+	uint64_t steps;        /* of its optimizer, then it is ended; 0: all */
+	const struct vc_param_value *at; size_t n; /* {name} in the arguments becomes the value */
 	char *const *argv;     /* program and its arguments */
 	size_t argc;
-	const char *folder;    /* where recordings go */
+	const struct vc_program *as; /* its folder, environment and options; NULL: ours */
 	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF of the program; NULL, "": its own */
+	const char *const *more; /* options of it, NULL behind them; or NULL */
+	const char *log;       /* NULL: FILE.log */
 	struct vc_progress *progress;
 };
 
-/* Run it; *out (at least 512 bytes) gets "FILE@key=value". What the program prints goes to standard
- * error. A program that ends with another code than 0 is an error, except when it ran out of
- * memory and left a recording: *oom tells (NULL: an error too). */
-int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom,
-		 struct vc_error *err);
-
-/* `text` with every {key} replaced, on the heap; NULL: no memory. */
-char *vc_trial_fill(const char *text, const char *key, uint64_t value);
-
-/* Any command line, what it prints to the file `log`; conf as above. *code: the exit code, 128 + N
- * for signal N. An interrupt from the keyboard ends it, not the caller. */
-int vc_trial_execute(char **argv, const char *conf, const char *log, int *code,
-		     struct vc_error *err);
-/* A log to standard error: it matters only when a run failed in a way nobody expected. */
+/* Run it into `file` (NULL: without a recording). What the program prints goes to its log, which
+ * vc_trial_show() writes to standard error: it matters only when a run failed in a way that nobody
+ * expected. *code: its exit code, 128 + N for signal N. An interrupt from the keyboard ends it, not
+ * the caller. */
+int vc_trial_run(const struct vc_trial *t, const char *file, int *code, struct vc_error *err);
 void vc_trial_show(const char *log, struct vc_progress *progress);
+/* Is there a recording? */
+bool vc_trial_recorded(const char *file);

@@ -2,12 +2,6 @@
 /* program.c - see program.h */
 #include "common/program.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 
 enum { LARGEST = 64 << 20 }; /* of a file that is hashed: what somebody wrote, no data */

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program.h - the program behind a recording: what was run, where, with which files. Nothing here
  * runs it. */
-#ifndef VC_PROGRAM_H
-#define VC_PROGRAM_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/io.h"
@@ -52,5 +47,3 @@ uint64_t vc_program_hash_bytes(const void *bytes, size_t n, uint64_t h); /* h: 0
 char *vc_program_fill(const char *text, const char *name, double value);
 /* Does {NAME} stand in one of its arguments? */
 bool vc_program_takes(const struct vc_program *p, const char *name);
-
-#endif

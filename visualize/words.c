@@ -79,6 +79,7 @@ void vc_trust_text(const struct vc_result *r, char *buf, size_t cap)
 		[VC_LEVEL_NONE] = "",
 		[VC_EXACT] = "exact: the model reproduces the recording, and no request of it was "
 			     "changed",
+		[VC_RERUN] = "rerun: the program was run at this value without a card",
 		[VC_ALLOCATOR_ONLY] = "allocator only: the requests are those of the recording, "
 				      "which another version or framework would make differently",
 		[VC_EXTRAPOLATED] = "extrapolated from recordings at other values",

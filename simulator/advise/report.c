@@ -78,6 +78,8 @@ const char *vc_report_narrow(const struct vc_session *s, const struct vc_plan *p
 	const struct vc_whatif *w = s->whatif && !s->whatif->as_asked.report.same ? s->whatif :
 									       NULL;
 
+	if (w && w->rerun)
+		return r && r->has_interval ? "a recording at that value" : NULL;
 	if (w && w->as_asked.report.single)
 		return "a second short recording at another value";
 	if (vc_bounds_wanted(&p->transform) || vc_bounds_unknown(&p->transform))
@@ -88,6 +90,32 @@ const char *vc_report_narrow(const struct vc_session *s, const struct vc_plan *p
 		return "a recording from the start of the program";
 	return vc_answer_other_torch(s->rec, p) ? "a recording under that version of PyTorch" :
 						  NULL;
+}
+
+static void report_rerun(struct vc_emit *e, const struct vc_whatif *w)
+{
+	const struct vc_control_run *t = w && w->rerun ? &w->rerun->found : NULL;
+
+	if (!w)
+		return;
+	vc_emit_text(e, "by", NULL, t ? "rerun" : "recordings");
+	if (!t && w->why[0])
+		vc_emit_text(e, "no_rerun", NULL, w->why);
+	if (!t)
+		return;
+	vc_emit_object(e, "control_run", NULL);
+	vc_emit_uint(e, "requests", NULL, t->requests);
+	vc_emit_uint(e, "equal", NULL, t->equal);
+	vc_emit_uint(e, "resized", NULL, t->resized);
+	vc_emit_uint(e, "only_recorded", NULL, t->only_recorded);
+	vc_emit_uint(e, "only_run", NULL, t->only_run);
+	vc_emit_uint(e, "restreamed", NULL, t->restreamed);
+	vc_emit_uint(e, "given_back_at_once", NULL, t->at_once);
+	vc_emit_bytes(e, "recorded_reserved", NULL, t->recorded);
+	vc_emit_bytes(e, "run_reserved", NULL, t->run);
+	vc_emit_bool(e, "same", NULL, t->same);
+	vc_emit_uint(e, "seeds", NULL, w->rerun->seeds);
+	vc_emit_end(e);
 }
 
 void vc_report_trust(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
@@ -101,6 +129,7 @@ void vc_report_trust(struct vc_emit *e, const struct vc_session *s, const struct
 	vc_emit_uint(e, "recordings", NULL, s->whatif ? s->whatif->recordings : 1);
 	vc_emit_text(e, "text", NULL, vc_report_words(s, p, r));
 	vc_emit_text(e, "narrow", NULL, vc_report_narrow(s, p, r));
+	report_rerun(e, s->whatif);
 	vc_emit_end(e);
 }
 

@@ -21,7 +21,7 @@ int vc_verdict_by_name(const char *name)
 	return -1;
 }
 
-static const char *const levels[] = { NULL,	       "exact",	 "allocator only",
+static const char *const levels[] = { NULL,	       "exact",	 "rerun", "allocator only",
 				     "extrapolated", "bounds", "unverified",
 				     "unknown" };
 

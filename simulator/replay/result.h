@@ -27,6 +27,7 @@ int vc_verdict_by_name(const char *name);       /* < 0: there is no such */
 enum vc_level {
 	VC_LEVEL_NONE, /* nobody decided */
 	VC_EXACT,      /* a recording that was checked and reproduced, on any card or settings */
+	VC_RERUN,          /* the program, run again at other values without a card */
 	VC_ALLOCATOR_ONLY, /* requests as recorded under an allocator that they were not made for */
 	VC_EXTRAPOLATED,   /* several recordings at other values */
 	VC_BOUNDS,     /* one of them, or a change that nobody recorded */

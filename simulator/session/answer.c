@@ -11,7 +11,7 @@
 
 static bool all_recordings(const struct vc_session *s, bool (*is)(const struct vc_recording *))
 {
-	bool all = s->whatif || is(s->rec);
+	bool all = (s->whatif && !s->whatif->rerun) || is(s->rec);
 
 	for (size_t i = 0; s->whatif && i < s->whatif->recordings; i++)
 		all &= is(&s->whatif->recording[i]);
@@ -84,7 +84,9 @@ enum vc_level vc_answer_level(const struct vc_session *s, const struct vc_plan *
 	const struct vc_whatif *w = s->whatif;
 	enum vc_level l = is_other_allocator(s->rec, p) ? VC_ALLOCATOR_ONLY : VC_EXACT;
 
-	if (w && !w->as_asked.report.same)
+	if (w && w->rerun)
+		l = worse(l, VC_RERUN);
+	else if (w && !w->as_asked.report.same)
 		l = worse(l, w->as_asked.report.single ? VC_BOUNDS : VC_EXTRAPOLATED);
 	if (p->transform.n)
 		l = worse(l, vc_bounds_unknown(&p->transform) ? VC_UNKNOWN : VC_BOUNDS);

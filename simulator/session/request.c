@@ -23,7 +23,15 @@ const struct vc_option vc_run_options[] = {
 	{ 0, "fraction", VC_O_REAL, AT(fraction), "F",
 	  "torch.cuda.set_per_process_memory_fraction(F) from the start", NULL },
 	{ 0, "set", VC_O_LIST, AT(set), "NAME=VALUE",
-	  "value of a recorded parameter to extrapolate to", NULL },
+	  "another value of a recorded parameter", NULL },
+	{ 0, "by", VC_O_TEXT, AT(by), "rerun|recordings|auto",
+	  "who answers for other values: the program, run again without a card; what the "
+	  "recordings imply; or the program where it can", "auto" },
+	{ 0, "program", VC_O_TEXT, AT(program), "LINE",
+	  "the program that was recorded, with {NAME} where a value stands; kept beside the "
+	  "recording", NULL },
+	{ 0, "seeds", VC_O_UINT, AT(seeds), "N",
+	  "how often the program is run at a value where its data decide (default 3)", NULL },
 	{ 'x', "transform", VC_O_LIST, AT(transform), "NAME[:K=V,...]",
 	  "a what-if on the events, in the order given (vramcast list transforms)", NULL },
 	{ 0, "start", VC_O_TEXT, AT(start), "warm|rebuild|cold",
@@ -47,6 +55,7 @@ struct vc_run_options vc_run_options_none(void)
 				       .context = VC_NOT_GIVEN,
 				       .fraction = NAN,
 				       .device = VC_NOT_GIVEN,
+				       .seeds = VC_NOT_GIVEN,
 				       .rank = VC_NOT_GIVEN };
 }
 

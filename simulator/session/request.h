@@ -5,6 +5,7 @@
 #include "simulator/replay/cards.h"
 #include "simulator/replay/engine.h"
 #include "simulator/session/recording.h"
+#include "simulator/session/rerun.h"
 
 /* The options that sim, sweep, fit, tune, plot and report have in common; first member of their
  * config, so that vc_run_options (a table for vc_command.options) fits all of them. */
@@ -17,6 +18,10 @@ struct vc_run_options {
 	uint64_t device, rank;       /* VC_NOT_GIVEN: the one that decides */
 	bool verify, treat_segments;
 	const struct vc_asker *asker; /* of the command, see named_plans.h; NULL: none */
+	const struct vc_runner *runner; /* of the command, see rerun.h; NULL: none */
+	const struct vc_console *console; /* of the command, for its runner */
+	const char *by, *program;    /* rerun | recordings | auto; what is run */
+	uint64_t seeds;              /* runs, where the data decide; VC_NOT_GIVEN: 3 */
 };
 extern const struct vc_option vc_run_options[];
 /* "Nothing given", for commands that do not take these options. */

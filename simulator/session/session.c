@@ -67,6 +67,8 @@ int vc_session_open(struct vc_session *s, const struct vc_run_options *opt, size
 		    unsigned flags, struct vc_error *err)
 {
 	begin(s, opt);
+	if (opt->seeds != VC_NOT_GIVEN && (opt->seeds < 1 || opt->seeds > VC_RERUN_SEEDS))
+		return vc_fail(err, VC_EUSAGE, "--seeds goes from 1 to %d", VC_RERUN_SEEDS);
 	if (!n)
 		return vc_fail(err, VC_EUSAGE,
 			       "name a trace (a recording, a snapshot, or - for standard input)");

@@ -135,6 +135,20 @@ static uint64_t cublas_on(const struct vc_whatif *w, const struct vc_card *gpu)
 	return there == vc_torch_workspace_on(own->cc_major, minor) ? 0 : there;
 }
 
+/* By the program itself. */
+static int rerun(const struct vc_whatif *w, const struct vc_card *gpu, struct vc_prediction *p,
+		 struct vc_error *err)
+{
+	p->gpu = gpu;
+	VC_TRY(vc_rerun_at(w->rerun, w->at, w->n, gpu, &p->rec, &p->ran, err));
+	p->rec.path = w->recording[0].path;
+	p->matched = w->rerun->found.requests ? (double)w->rerun->found.equal /
+						(double)w->rerun->found.requests : 1;
+	inherit(w, &p->rec.census);
+	vc_rerun_words(w->rerun, p->trust, sizeof(p->trust));
+	return VC_OK;
+}
+
 /* The prediction for one kind of card; gpu: which, NULL: any of them. After a failure, too,
  * forget. */
 static int predict(const struct vc_whatif *w, const struct vc_reduction_card *card,
@@ -147,6 +161,8 @@ static int predict(const struct vc_whatif *w, const struct vc_reduction_card *ca
 
 	*p = (struct vc_prediction){ .card = *card };
 	pthread_mutex_init(&p->lock, NULL);
+	if (w->rerun)
+		return rerun(w, gpu, p, err);
 	if (gpu && !vc_named_plans_same(w->plans, gpu))
 		VC_HAVE(p->plans = vc_named_plans_on(gpu, w->asker, err), "the plans of a card",
 			err);
@@ -268,6 +284,24 @@ static struct vc_whatif *new_whatif(struct vc_error *err)
 	return w;
 }
 
+/* Does one of the recordings have just these values? Then it is the answer. */
+static bool is_recorded(const struct vc_whatif *w)
+{
+	bool any = false;
+
+	for (size_t k = 0; k < w->recordings; k++) {
+		const struct vc_meta *m = w->recording[k].meta;
+		size_t same = 0;
+
+		for (size_t i = 0; i < w->n; i++)
+			for (size_t j = 0; j < m->params; j++)
+				same += !strcmp(m->param[j].name, w->at[i].name) &&
+					m->param[j].value == w->at[i].value;
+		any |= same == w->n;
+	}
+	return any;
+}
+
 static int open_all(struct vc_whatif *w, const struct vc_run_options *opt, size_t n, char **paths,
 		    const struct vc_recording_ask *ask, struct vc_error *err)
 {
@@ -282,8 +316,22 @@ static int open_all(struct vc_whatif *w, const struct vc_run_options *opt, size_
 	VC_TRY(open_recordings(w, n, paths, ask, err));
 	card = choose_cards(w, &opt->gpu);
 	set_values(w, at, opt->set.n);
-	return predict(w, &card, opt->gpu.n ? vc_card_by_name(opt->gpu.at[0]) : NULL,
-		       &w->as_asked, err);
+	if (!is_recorded(w))
+		w->rerun = vc_rerun_open(opt, &w->recording[0], w->at, w->n, w->why, err);
+	if (err->status)
+		return (int)err->status;
+	const struct vc_card *gpu = opt->gpu.n ? vc_card_by_name(opt->gpu.at[0]) : NULL;
+	int r = predict(w, &card, gpu, &w->as_asked, err);
+
+	if (r == VC_OK || r == VC_ENOMEM || !w->rerun || !vc_rerun_asked(opt, "auto"))
+		return r;
+	/* a program that fails at that value cannot be asked */
+	snprintf(w->why, sizeof(w->why), "%.399s", err->message);
+	*err = (struct vc_error){ 0 };
+	vc_rerun_close(w->rerun);
+	w->rerun = NULL;
+	forget(&w->as_asked);
+	return predict(w, &card, gpu, &w->as_asked, err);
 }
 
 struct vc_whatif *vc_whatif_open(const struct vc_run_options *opt, size_t n, char **paths,
@@ -318,10 +366,11 @@ struct vc_whatif *vc_whatif_again(const struct vc_whatif *from, const struct vc_
 	w->asker = from->asker;
 	w->any_card = from->any_card;
 	w->any_order = from->any_order;
+	set_values(w, at, n);
+	w->rerun = is_recorded(w) ? NULL : from->rerun;
 	w->outside = from->outside;
 	w->one_thread = from->one_thread;
 	w->borrowed = true;
-	set_values(w, at, n);
 	if (predict(w, &from->as_asked.card, vc_named_plans_card(from->as_asked.plans),
 		    &w->as_asked, err) == VC_OK)
 		return w;
@@ -339,6 +388,7 @@ void vc_whatif_close(struct vc_whatif *w)
 	}
 	forget(&w->as_asked);
 	if (!w->borrowed) {
+		vc_rerun_close(w->rerun);
 		vc_misses_free(w->misses);
 		vc_family_free(w->family);
 		vc_named_plans_free(w->plans);
@@ -354,6 +404,8 @@ void vc_whatif_close(struct vc_whatif *w)
 static bool is_for(const struct vc_whatif *w, const struct vc_prediction *p,
 		   const struct vc_reduction_card *card, const struct vc_card *gpu)
 {
+	if (w->rerun)
+		return !gpu || gpu == p->gpu || (p->gpu && vc_card_same_class(p->gpu, gpu));
 	return !memcmp(&p->card, card, sizeof(*card)) &&
 	       (!gpu || p->cublas == cublas_on(w, gpu)) &&
 	       (!gpu || vc_named_plans_same(p->plans ? p->plans : w->plans, gpu));
@@ -575,12 +627,39 @@ static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 	return VC_OK;
 }
 
+/* What the control run disagreed on, and what other runs of the same values were off by. */
+static int widen_by_control(const struct vc_whatif *w, const struct vc_prediction *p,
+			 const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
+{
+	uint64_t need = out->stats.peak_reserved, less = p->ran.peak - p->ran.least;
+	struct vc_plan all = vc_plan_unlimited(plan);
+	struct vc_job job = { .rec = &p->rec };
+	struct vc_result free = { 0 };
+
+	if (w->rerun->found.same && w->rerun->seeds < 2)
+		return VC_OK;
+	if (vc_result_replayed(out) != VC_FITS) {
+		vc_completion_default(&p->rec, &all);
+		VC_TRY(vc_job_widen(&job, &all, &free, err));
+		need = free.high;
+	}
+	vc_control_interval(&w->rerun->found, need, &out->low, &out->high);
+	if (need - less < out->low)
+		out->low = need - less;
+	if (need + (p->ran.most - p->ran.peak) > out->high)
+		out->high = need + (p->ran.most - p->ran.peak);
+	out->has_interval = out->low < out->high;
+	return VC_OK;
+}
+
 int vc_whatif_interval(const struct vc_whatif *w, struct vc_prediction *p,
 		       const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
 {
 	char settings[sizeof(p->settings)];
 	int rc = VC_OK;
 
+	if (w->rerun)
+		return widen_by_control(w, p, plan, out, err);
 	if (p->report.same)
 		return VC_OK;
 	int n = snprintf(settings, sizeof(settings), "%s:%s %s %d %s", plan->model->name,

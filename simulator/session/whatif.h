@@ -32,6 +32,8 @@ struct vc_prediction {
 	pthread_mutex_t lock;                /* of what follows */
 	struct vc_trace other[VC_WHATIF_OTHERS]; /* what the recordings allow besides, ... */
 	enum vc_other { VC_OTHER_UNKNOWN, VC_OTHER_NONE, VC_OTHER_KNOWN } known[VC_WHATIF_OTHERS];
+	struct vc_reran ran;                 /* by the program itself, where w->rerun is */
+	const struct vc_card *gpu;           /* that one was run for */
 	/* The last interval, for other cards and capacities: it does not depend on them. */
 	char settings[256]; /* model, version and settings it holds for; "": none */
 	bool open;                           /* low < high */
@@ -45,6 +47,8 @@ struct vc_whatif {
 	struct vc_misses *misses;            /* misses.h */
 	struct vc_named_plans *plans;        /* named_plans.h: of the recorded card */
 	const struct vc_asker *asker;        /* who is asked for others'; lent, or NULL */
+	struct vc_rerun *rerun;              /* the program answers; NULL: the recordings */
+	char why[VC_RERUN_WHY];              /* they do, because; "": they were asked for */
 	bool borrowed;                       /* recordings and family belong to another one */
 	bool any_card;                       /* neither told nor shown: it may be another */
 	bool any_order;                      /* of addresses: see addresses.h */

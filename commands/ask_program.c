@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ask_program.c - see ask_program.h
+ *
+ * A run is kept in the user's cache by all that decides it: the program's text and files, its
+ * values, the packages around its interpreter, the card, and who runs it. */
+#define _GNU_SOURCE /* asprintf */
+#include "commands/ask_program.h"
+
+#include <glob.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "commands/own_program.h"
+#include "commands/trial.h"
+#include "common/vec.h"
+#include "simulator/session/request.h"
+
+/* One program at a time: each takes a core and some gigabytes. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- which program ---- */
+
+/* Where --program is kept. */
+static char *side_file(const struct vc_recording *rec)
+{
+	const char *at = strrchr(rec->path, '@');
+	size_t n = at && strchr(at, '=') ? (size_t)(at - rec->path) : strlen(rec->path);
+	char *path;
+
+	return asprintf(&path, "%.*s.program", (int)n, rec->path) < 0 ? NULL : path;
+}
+
+/* What the user says, else what was said before, else what the recording says. *said: the user has
+ * named it, now or then. NULL: nobody does. */
+static int find_program(const struct vc_run_options *o, const struct vc_recording *rec,
+			struct vc_program **out, struct vc_error *err)
+{
+	char *path = side_file(rec);
+	int r = path ? VC_OK : vc_nomem(err, "a file name");
+
+	*out = NULL;
+	if (r == VC_OK && o->program) {
+		r = vc_own_parse(o->program, out, err);
+		if (r == VC_OK)
+			r = vc_own_remember(*out, true, err);
+		if (r == VC_OK)
+			r = vc_own_write(*out, path, err);
+	} else if (r == VC_OK && access(path, R_OK) == 0) {
+		*out = vc_program_new(err);
+		r = *out ? vc_program_load(*out, path, err) : VC_ENOMEM;
+	} else if (r == VC_OK && rec->meta->program) {
+		*out = vc_program_copy(rec->meta->program, err);
+		r = *out ? VC_OK : VC_ENOMEM;
+	}
+	free(path);
+	return r;
+}
+
+/* A line to paste. */
+static void say_line(const struct vc_program *p, const char *name, char *out, size_t n)
+{
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; p && i < p->argument.n && at < n; i++)
+		at += (size_t)snprintf(out + at, n - at, "%s%s", i ? " " : "",
+				       p->argument.at[i].text);
+	if (!p)
+		snprintf(out, n, "python train.py --%s {%s}", name, name);
+}
+
+/* Each value that is asked for stands somewhere; of one that was not recorded it is now known. */
+static bool find_places(struct vc_program *p, const struct vc_run_wish *w, const char **missing)
+{
+	const struct vc_meta *m = w->of->meta;
+
+	for (size_t i = 0; i < w->n; i++) {
+		double was = NAN;
+
+		for (size_t k = 0; k < m->params; k++)
+			if (!strcmp(m->param[k].name, w->at[i].name))
+				was = m->param[k].value;
+		double found = vc_own_mark(p, w->at[i].name, was);
+
+		if (!vc_program_takes(p, w->at[i].name)) {
+			*missing = w->at[i].name;
+			if (isnan(was) || was != w->at[i].value)
+				return false;
+		} else if (isnan(was) && !isnan(found)) {
+			vc_meta_param(w->of->meta, w->at[i].name, found);
+		}
+	}
+	return true;
+}
+
+static bool is_hidden(const struct vc_program *p)
+{
+	for (size_t i = 0; i < p->argument.n; i++)
+		if (strstr(p->argument.at[i].text, "***"))
+			return true;
+	return false;
+}
+
+static const char *card_of(const struct vc_run_wish *w)
+{
+	const struct vc_device_info *on = vc_meta_device_known(w->of->meta, w->of->device->device);
+	const struct vc_card *card = w->card ? w->card :
+				     on && on->name ? vc_card_by_name(on->name) : NULL;
+
+	return card ? card->name : NULL;
+}
+
+/* Why it must not be run, "" where it may. A recording decides nothing here but what ran here. */
+static void judge(const struct vc_run_options *o, const struct vc_run_wish *w, struct vc_program *p,
+		  char why[VC_RERUN_WHY])
+{
+	bool told = o->program || vc_rerun_asked(o, "rerun");
+	const char *missing = w->n ? w->at[0].name : "batch", *changed;
+	char line[220];
+
+	why[0] = '\0';
+	if (!p) {
+		say_line(NULL, missing, line, sizeof(line));
+		snprintf(why, VC_RERUN_WHY, "which program made the recording is not known: "
+			 "--program '%s' says it", line);
+	} else if (!find_places(p, w, &missing)) {
+		say_line(p, missing, line, sizeof(line));
+		snprintf(why, VC_RERUN_WHY, "where {%s} stands in its command line is not known: "
+			 "--program '%s' with {%s} in it says it", missing, line, missing);
+	} else if (is_hidden(p)) {
+		snprintf(why, VC_RERUN_WHY, "its command line has a secret, which was not written "
+			 "down: --program says it anew");
+	} else if (!vc_own_is_known(p, false)) {
+		say_line(p, missing, line, sizeof(line));
+		snprintf(why, VC_RERUN_WHY, "it was recorded elsewhere, and nothing in a file is "
+			 "ever run: --program '%s' runs it here", line);
+	} else if (!told && !vc_own_is_known(p, true)) {
+		snprintf(why, VC_RERUN_WHY, "it ran on a card, and would write its files (logs, "
+			 "checkpoints) once more: --by rerun runs it without one");
+	} else if (!told && (changed = vc_own_changed(p))) {
+		snprintf(why, VC_RERUN_WHY, "%.200s is not what it was when it was recorded: --by "
+			 "rerun runs it all the same", changed);
+	} else if (!card_of(w)) {
+		snprintf(why, VC_RERUN_WHY, "the recording does not name its card, and a dry run "
+			 "plays one: say which with -g");
+	}
+}
+
+static int may(const struct vc_run_options *o, const struct vc_run_wish *w,
+	       char why[VC_RERUN_WHY], struct vc_error *err)
+{
+	struct vc_program *p;
+	int r = find_program(o, w->of, &p, err);
+
+	if (r == VC_OK)
+		judge(o, w, p, why);
+	vc_program_free(p);
+	return r;
+}
+
+/* ---- what is kept ---- */
+
+/* Of the packages that its interpreter finds: to install one changes the folder. */
+static void write_packages(struct vc_output *o, const struct vc_program *p)
+{
+	const char *slash = strrchr(p->interpreter, '/');
+	char pattern[800];
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "%.*s/../lib/python3*/*-packages",
+		 slash ? (int)(slash - p->interpreter) : 0, p->interpreter);
+	if (glob(pattern, 0, NULL, &found) == 0)
+		for (size_t i = 0; i < found.gl_pathc; i++) {
+			struct stat st;
+
+			if (stat(found.gl_pathv[i], &st) == 0)
+				vc_output_printf(o, "%s %lld.%ld\n", found.gl_pathv[i],
+						 (long long)st.st_mtim.tv_sec,
+						 st.st_mtim.tv_nsec);
+		}
+	globfree(&found);
+	for (size_t i = 0; i < p->package.n; i++)
+		vc_output_printf(o, "%s %s\n", p->package.at[i].name, p->package.at[i].text);
+}
+
+/* All that decides a run, as one number. */
+static int key_of(const struct vc_program *p, const struct vc_run_wish *w, const char *capacity,
+		  uint64_t *key, struct vc_error *err)
+{
+	struct vc_output *o = vc_output_memory(err);
+	struct stat us = { 0 };
+	char hash[17] = "", *text;
+	size_t n = 0;
+
+	VC_HAVE(o, "the name of a run", err);
+	stat("/proc/self/exe", &us);
+	vc_output_printf(o, "%s %lld %lld.%ld\n%s %s %u\n", VC_VERSION, (long long)us.st_size,
+			 (long long)us.st_mtim.tv_sec, us.st_mtim.tv_nsec, card_of(w),
+			 capacity ? capacity : "", w->seed);
+	vc_program_write(o, p, true);
+	for (size_t i = 0; i < w->n; i++)
+		vc_output_printf(o, "\n%s=%.17g", w->at[i].name, w->at[i].value);
+	for (size_t i = 0; i < p->file.n; i++)
+		vc_output_printf(o, "\n%s %s", p->file.at[i].name,
+				 vc_program_hash(p->file.at[i].name, hash) ? hash : "");
+	vc_output_text(o, "\n");
+	write_packages(o, p);
+	text = vc_output_take(o, &n);
+	vc_output_close(o);
+	VC_HAVE(text, "the name of a run", err);
+	*key = vc_program_hash_bytes(text, n, 0);
+	free(text);
+	return VC_OK;
+}
+
+/* ---- the run ---- */
+
+static void say(struct vc_progress *line, const struct vc_run_wish *w, const char *capacity)
+{
+	char text[200] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s=%g", i ? ", " : "",
+				      w->at[i].name, w->at[i].value);
+	vc_progress_say(line, "the program runs without a card%s%s on %s%s", n ? " at " : "", text,
+			card_of(w), capacity ? " with more memory" : "");
+}
+
+static int ended_in_oom(const char *path, bool *oom, struct vc_error *err)
+{
+	const struct vc_recording_ask ask = { .device = VC_NOT_GIVEN, .rank = VC_NOT_GIVEN };
+	struct vc_recording rec = { 0 };
+	int r = vc_recording_open(&rec, path, &ask, err);
+
+	*oom = r == VC_OK && rec.device->ends_in_oom;
+	vc_recording_close(&rec);
+	return r;
+}
+
+/* Once, into `path`. *oom: it ran out of memory. */
+static int run_once(const struct vc_program *p, const struct vc_run_wish *w, const char *capacity,
+		    const char *path, struct vc_progress *line, bool *oom, struct vc_error *err)
+{
+	char **argv = calloc(p->argument.n + 1, sizeof(*argv)), part[VC_RERUN_PATH + 32];
+	struct vc_trial t = { .verb = "dryrun", .gpu = card_of(w), .capacity = capacity,
+			      .at = w->at, .n = w->n, .argv = argv, .argc = p->argument.n,
+			      .as = p, .progress = line };
+	int code = 0, r;
+
+	VC_HAVE(argv, "a command line", err);
+	for (size_t i = 0; i < p->argument.n; i++)
+		argv[i] = i ? p->argument.at[i].text : p->interpreter;
+	snprintf(part, sizeof(part), "%s.%ld.vct", path, (long)getpid());
+	say(line, w, capacity);
+	r = vc_trial_run(&t, part, &code, err);
+	free(argv);
+	if (r == VC_OK && vc_trial_recorded(part))
+		r = ended_in_oom(part, oom, err);
+	if (r == VC_OK && (!vc_trial_recorded(part) || (code && !*oom)))
+		r = vc_fail(err, VC_EIO, "a dry run of the program ended with code %d%s; what it "
+			    "said is in %s.log", code,
+			    vc_trial_recorded(part) ? "" : " and left no recording", part);
+	if (r == VC_OK) {
+		char log[VC_RERUN_PATH + 40];
+
+		snprintf(log, sizeof(log), "%s.log", part);
+		unlink(log);
+		r = rename(part, path) < 0 ? vc_fail(err, VC_EIO, "cannot write %s", path) : VC_OK;
+	} else {
+		unlink(part);
+	}
+	return r;
+}
+
+/* The recorded device may have had other memory than its card. */
+static const char *capacity_of(const struct vc_run_wish *w, char text[24])
+{
+	const struct vc_device_info *on = vc_meta_device_known(w->of->meta, w->of->device->device);
+	const struct vc_card *card = on && on->name ? vc_card_by_name(on->name) : NULL;
+
+	if (!on || !on->total || (w->card && w->card != card) || (card && card->total == on->total))
+		return NULL;
+	snprintf(text, 24, "%" PRIu64, on->total);
+	return text;
+}
+
+/* With the memory that the card has; where that does not suffice, with more: what the program asks
+ * for is wanted, not where it dies. */
+static int run_kept(const struct vc_program *p, const struct vc_run_wish *w,
+		    char path[VC_RERUN_PATH], const struct vc_console *con, struct vc_error *err)
+{
+	struct vc_progress *line = NULL;
+	char folder[512], own[24];
+	const char *capacity[] = { capacity_of(w, own), "1TiB" };
+	bool oom = true;
+	uint64_t key = 0;
+
+	VC_TRY(vc_own_folder("runs", folder, sizeof(folder), err));
+	for (size_t i = 0; i < 2 && oom; i++) {
+		VC_TRY(key_of(p, w, capacity[i], &key, err));
+		snprintf(path, VC_RERUN_PATH, "%.520s/%016" PRIx64 ".vct", folder, key);
+		if (vc_trial_recorded(path)) {
+			VC_TRY(ended_in_oom(path, &oom, err));
+			continue;
+		}
+		line = line || !con ? line : vc_progress_open(con);
+		int r = run_once(p, w, capacity[i], path, line, &oom, err);
+
+		if (r < 0) {
+			vc_progress_close(line);
+			return r;
+		}
+	}
+	vc_progress_close(line);
+	return VC_OK;
+}
+
+static int run(const struct vc_run_options *o, const struct vc_run_wish *w,
+	       char path[VC_RERUN_PATH], struct vc_error *err)
+{
+	char why[VC_RERUN_WHY];
+	struct vc_program *p;
+	int r;
+
+	pthread_mutex_lock(&turn);
+	r = find_program(o, w->of, &p, err);
+	if (r == VC_OK)
+		judge(o, w, p, why);
+	if (r == VC_OK && why[0])
+		r = vc_fail(err, VC_EUSAGE, "%s", why);
+	if (r == VC_OK)
+		r = run_kept(p, w, path, o->console, err);
+	if (r == VC_OK && !vc_own_is_known(p, true))
+		r = vc_own_remember(p, true, err); /* it has run without a card, so it may again */
+	vc_program_free(p);
+	pthread_mutex_unlock(&turn);
+	return r;
+}
+
+const struct vc_runner vc_own_runner = { may, run };
+
+void vc_ask_program(const struct vc_option *const *tables, void *config,
+		    const struct vc_console *con)
+{
+	for (; tables && *tables; tables++)
+		if (*tables == vc_run_options) {
+			((struct vc_run_options *)config)->runner = &vc_own_runner;
+			((struct vc_run_options *)config)->console = con;
+		}
+}

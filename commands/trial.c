@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trial.c - see trial.h */
+#define _GNU_SOURCE /* asprintf */
+#include "commands/trial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "commands/own_program.h"
+#include "common/meta.h"
+#include "common/vec.h"
+
+enum { WORDS = 16 };
+
+void vc_trial_show(const char *log, struct vc_progress *progress)
+{
+	char line[1024];
+	FILE *f = fopen(log, "r");
+
+	vc_progress_hush(progress);
+	while (f && fgets(line, sizeof(line), f))
+		fputs(line, stderr);
+	if (f)
+		fclose(f);
+}
+
+bool vc_trial_recorded(const char *file)
+{
+	struct stat st;
+
+	return stat(file, &st) == 0 && st.st_size > 0;
+}
+
+/* vramcast VERB -q -o FILE [OPTION...] -- PROGRAM ARG... */
+static char **command(const struct vc_trial *t, const char *file)
+{
+	const char *fixed[] = { "/proc/self/exe", t->verb, "-q", file ? "-o" : "--no-record",
+				file };
+	const struct { const char *name, *value; } option[] = { { "-g", t->gpu },
+								{ "--capacity", t->capacity } };
+	size_t options = t->as ? t->as->option.n : 0, n = 0, mores = 0;
+
+	while (t->more && t->more[mores])
+		mores++;
+	char **line = calloc(WORDS + t->n + options + mores + t->argc, sizeof(*line));
+	bool ok = line != NULL;
+
+	for (size_t i = 0; ok && i < sizeof(fixed) / sizeof(*fixed) && fixed[i]; i++)
+		ok = (line[n++] = strdup(fixed[i])) != NULL;
+	for (size_t i = 0; ok && i < sizeof(option) / sizeof(*option); i++)
+		if (option[i].value)
+			ok = (line[n++] = strdup(option[i].name)) != NULL &&
+			     (line[n++] = strdup(option[i].value)) != NULL;
+	if (ok && t->steps)
+		ok = asprintf(&line[n++], "--steps=%" PRIu64, t->steps) > 0;
+	for (size_t i = 0; ok && i < t->n; i++)
+		ok = asprintf(&line[n++], "--param=%s=%.17g", t->at[i].name, t->at[i].value) > 0;
+	for (size_t i = 0; ok && i < options; i++)
+		ok = (line[n++] = strdup(t->as->option.at[i].text)) != NULL;
+	for (size_t i = 0; ok && i < mores; i++)
+		ok = (line[n++] = strdup(t->more[i])) != NULL;
+	ok = ok && (line[n++] = strdup("--")) != NULL;
+	for (size_t i = 0; ok && i < t->argc; i++)
+		ok = (line[n++] = strdup(t->argv[i])) != NULL;
+	if (ok)
+		return line;
+	vc_own_free(line);
+	return NULL;
+}
+
+/* In the child: where and among what it was recorded. */
+static void move_in(const struct vc_trial *t)
+{
+	const struct vc_program *p = t->as;
+
+	if (p && p->folder && chdir(p->folder) < 0)
+		_exit(126);
+	if (p)
+		vc_own_environment(&p->environment);
+	if (t->conf && *t->conf) {
+		setenv("PYTORCH_CUDA_ALLOC_CONF", t->conf, 1);
+		unsetenv("PYTORCH_ALLOC_CONF");
+	}
+}
+
+int vc_trial_run(const struct vc_trial *t, const char *file, int *code, struct vc_error *err)
+{
+	char **line = command(t, file), log[700];
+	void (*before)(int);
+	int status = 0, lost;
+	pid_t child;
+
+	VC_HAVE(line, "the arguments of a trial run", err);
+	snprintf(log, sizeof(log), t->log ? "%.690s" : "%.690s.log", t->log ? t->log : file);
+	before = signal(SIGINT, SIG_IGN); /* the trial ends, and the folder of trials with it */
+	child = fork();
+	lost = child < 0 ? errno : 0;
+	if (!child) {
+		int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+		dup2(fd >= 0 ? fd : STDERR_FILENO, STDOUT_FILENO);
+		dup2(fd >= 0 ? fd : STDERR_FILENO, STDERR_FILENO);
+		signal(SIGINT, before);
+		move_in(t);
+		execv(line[0], line);
+		_exit(127);
+	}
+	while (!lost && waitpid(child, &status, 0) < 0)
+		lost = errno != EINTR ? errno : 0;
+	signal(SIGINT, before);
+	vc_own_free(line);
+	if (lost)
+		return vc_fail(err, VC_EIO, "cannot start or await a trial run: %s",
+			       strerror(lost));
+	*code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return VC_OK;
+}

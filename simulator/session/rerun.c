@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rerun.c - see rerun.h */
+#include "simulator/session/rerun.h"
+
+#include "simulator/session/job.h"
+#include "simulator/session/verify.h"
+
+enum { MOST = 16 };
+#define OTHER 0.5 /* share of equal requests below which it is another program */
+
+bool vc_rerun_asked(const struct vc_run_options *opt, const char *by)
+{
+	return !strcmp(opt->by ? opt->by : "auto", by);
+}
+
+/* The recorded values, with those that are asked for in their place. */
+static size_t values(const struct vc_recording *of, const struct vc_param_value *at, size_t n,
+		     struct vc_param_value out[MOST])
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < of->meta->params && k < MOST; i++)
+		out[k++] = of->meta->param[i];
+	for (size_t i = 0; i < n; i++) {
+		size_t to = 0;
+
+		while (to < k && strcmp(out[to].name, at[i].name))
+			to++;
+		if (to == MOST)
+			continue;
+		out[to] = at[i];
+		k = to == k ? k + 1 : k;
+	}
+	return k;
+}
+
+static int open_run(const struct vc_run_options *opt, const char *path, struct vc_recording *rec,
+		    struct vc_error *err)
+{
+	const struct vc_recording_ask ask = { .device = VC_NOT_GIVEN, .rank = VC_NOT_GIVEN,
+					      .torch = opt->torch.n ? opt->torch.at[0] : NULL,
+					      .asker = opt->asker, .verify = true,
+					      .flags = VC_SESSION_IN_MEMORY };
+
+	VC_TRY(vc_recording_open(rec, path, &ask, err));
+	return vc_verify(rec, &ask, err);
+}
+
+static int peak_of(const struct vc_recording *rec, uint64_t *peak, struct vc_error *err)
+{
+	struct vc_result r;
+
+	VC_TRY(vc_job_follow(rec, rec->torch, NULL, &r, err));
+	*peak = r.stats.peak_reserved;
+	vc_result_fini(&r);
+	return VC_OK;
+}
+
+/* ---- the control run ---- */
+
+static int run_control(struct vc_rerun *r, char why[VC_RERUN_WHY], struct vc_error *err)
+{
+	struct vc_param_value all[MOST];
+	struct vc_run_wish wish = { .of = r->of, .at = all, .n = values(r->of, NULL, 0, all) };
+
+	VC_TRY(r->opt->runner->run(r->opt, &wish, r->control_path, err));
+	VC_TRY(open_run(r->opt, r->control_path, &r->control, err));
+	VC_TRY(vc_control_compare(r->of, &r->control, &r->found, err));
+	if ((double)r->found.equal < OTHER * (double)r->found.requests)
+		snprintf(why, VC_RERUN_WHY, "the program is not the recorded one: a dry run at the "
+			 "recorded value makes %" PRIu64 " of its %" PRIu64 " requests",
+			 r->found.equal, r->found.requests);
+	return VC_OK;
+}
+
+/* In `auto` a program that does not run is one that cannot be asked. */
+static int may_not(const struct vc_run_options *opt, char why[VC_RERUN_WHY], struct vc_error *err)
+{
+	if (vc_rerun_asked(opt, "rerun"))
+		return err->status ? (int)err->status :
+				     vc_fail(err, VC_EUSAGE, "--by rerun: %s", why);
+	if (err->status == VC_ENOMEM)
+		return VC_ENOMEM;
+	if (err->status)
+		snprintf(why, VC_RERUN_WHY, "%.399s", err->message);
+	*err = (struct vc_error){ 0 };
+	return VC_OK;
+}
+
+struct vc_rerun *vc_rerun_open(const struct vc_run_options *opt, struct vc_recording *of,
+			       const struct vc_param_value *at, size_t n,
+			       char why[VC_RERUN_WHY], struct vc_error *err)
+{
+	struct vc_param_value all[MOST];
+	struct vc_run_wish wish = { .of = of, .at = all };
+	struct vc_rerun *r;
+	int rc;
+
+	why[0] = '\0';
+	if (!opt->runner || vc_rerun_asked(opt, "recordings"))
+		return NULL;
+	if (of->streamed)
+		snprintf(why, VC_RERUN_WHY, "the recording is too long to be held against a run");
+	r = calloc(1, sizeof(*r));
+	if (!r) {
+		vc_nomem(err, "a program that is run again");
+		return NULL;
+	}
+	*r = (struct vc_rerun){ .opt = opt, .of = of, .seeds = 1 };
+	wish.n = values(of, at, n, all);
+	rc = why[0] ? VC_OK : opt->runner->may(opt, &wish, why, err);
+	if (rc == VC_OK && !why[0])
+		rc = run_control(r, why, err);
+	if (rc == VC_OK && !why[0]) {
+		/* what differs from run to run is what the data decide */
+		if (!r->found.same && of->meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED)
+			r->seeds = opt->seeds == VC_NOT_GIVEN ? 3 : (unsigned)opt->seeds;
+		return r;
+	}
+	may_not(opt, why, err);
+	vc_rerun_close(r);
+	return NULL;
+}
+
+void vc_rerun_close(struct vc_rerun *r)
+{
+	if (r)
+		vc_recording_close(&r->control);
+	free(r);
+}
+
+/* ---- the values that are asked for ---- */
+
+/* It may have been run with more memory than there is, for all that it asks for. */
+static void play_card(const struct vc_rerun *r, const struct vc_card *card,
+		      struct vc_recording *rec)
+{
+	struct vc_device_info *on = vc_meta_device(rec->meta, rec->device->device);
+	const struct vc_device_info *was = vc_meta_device_known(r->of->meta, r->of->device->device);
+
+	if (on && !card && was && was->total)
+		on->total = was->total;
+	else if (on && (card || (on->name && (card = vc_card_by_name(on->name)))))
+		on->total = card->total;
+}
+
+int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_t n,
+		const struct vc_card *card, struct vc_recording *rec, struct vc_reran *out,
+		struct vc_error *err)
+{
+	struct vc_param_value all[MOST];
+	struct vc_run_wish wish = { .of = r->of, .at = all, .card = card };
+	char path[VC_RERUN_PATH];
+
+	wish.n = values(r->of, at, n, all);
+	VC_TRY(r->opt->runner->run(r->opt, &wish, out->path, err));
+	VC_TRY(open_run(r->opt, out->path, rec, err));
+	VC_TRY(peak_of(rec, &out->peak, err));
+	play_card(r, card, rec);
+	out->least = out->most = out->peak;
+	for (wish.seed = 1; wish.seed < r->seeds; wish.seed++) {
+		struct vc_recording other = { 0 };
+		uint64_t peak = 0;
+		int rc = r->opt->runner->run(r->opt, &wish, path, err);
+
+		if (rc == VC_OK)
+			rc = open_run(r->opt, path, &other, err);
+		if (rc == VC_OK)
+			rc = peak_of(&other, &peak, err);
+		vc_recording_close(&other);
+		VC_TRY(rc);
+		out->least = peak < out->least ? peak : out->least;
+		out->most = peak > out->most ? peak : out->most;
+	}
+	return VC_OK;
+}
+
+char *vc_rerun_words(const struct vc_rerun *r, char *buf, size_t n)
+{
+	bool dry = r->of->meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED;
+	char differs[240], seeds[64] = "";
+
+	vc_control_words(&r->found, differs, sizeof(differs));
+	if (r->seeds > 1)
+		snprintf(seeds, sizeof(seeds), "; its data decide, so it was run %u times",
+			 r->seeds);
+	snprintf(buf, n, "the program was run at this value without a card; at the recorded value "
+		 "%" PRIu64 " of %" PRIu64 " requests were those of the %s%s%s%s%s",
+		 r->found.equal, r->found.requests, dry ? "recording" : "card",
+		 differs[0] ? " (" : "", differs, differs[0] ? ")" : "", seeds);
+	return buf;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rerun.h - the program itself answers: it is run at the values that are asked for, without a card,
+ * and what such a run is off by is what it was off by at the recorded values. */
+#pragma once
+
+#include "simulator/replay/cards.h"
+#include "simulator/session/control_run.h"
+
+enum { VC_RERUN_WHY = 400, VC_RERUN_PATH = 600, VC_RERUN_SEEDS = 16 };
+
+struct vc_run_options; /* request.h */
+
+/* One run of the program of a recording. */
+struct vc_run_wish {
+	struct vc_recording *of;
+	const struct vc_param_value *at; size_t n; /* all values that its command line takes */
+	const struct vc_card *card;                /* NULL: the recorded one */
+	unsigned seed;                             /* another run of the same */
+};
+
+/* Of the command: only commands run something. Both may be called from several threads. */
+struct vc_runner {
+	/* Can the program of that recording be run with those values? `why`: "", or why not. A
+	 * value that stands in its command line and was not recorded becomes one that was. */
+	int (*may)(const struct vc_run_options *o, const struct vc_run_wish *wish,
+		   char why[VC_RERUN_WHY], struct vc_error *err);
+	/* The recording of it, in a file that stays. */
+	int (*run)(const struct vc_run_options *o, const struct vc_run_wish *wish,
+		   char path[VC_RERUN_PATH], struct vc_error *err);
+};
+
+/* What a session keeps of the program that answers for it. */
+struct vc_rerun {
+	const struct vc_run_options *opt;
+	struct vc_recording *of, control;
+	char control_path[VC_RERUN_PATH];
+	struct vc_control_run found;
+	unsigned seeds;
+};
+
+/* Run it as it was recorded. NULL with *why filled: it cannot be asked, by what --by says. NULL
+ * with *err filled: a failure. at: what is asked for. */
+struct vc_rerun *vc_rerun_open(const struct vc_run_options *opt, struct vc_recording *of,
+			       const struct vc_param_value *at, size_t n,
+			       char why[VC_RERUN_WHY], struct vc_error *err);
+void vc_rerun_close(struct vc_rerun *r); /* NULL is fine */
+
+/* Run it at those values: once or, where the data decide, several times. rec: the first. */
+struct vc_reran {
+	char path[VC_RERUN_PATH];
+	uint64_t peak, least, most; /* reserved: of the first, of all */
+};
+int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_t n,
+		const struct vc_card *card, struct vc_recording *rec, struct vc_reran *out,
+		struct vc_error *err);
+
+/* Is that what --by says? */
+bool vc_rerun_asked(const struct vc_run_options *opt, const char *by);
+
+/* "the program was run at this value without a card; ..." Returns buf. */
+char *vc_rerun_words(const struct vc_rerun *r, char *buf, size_t n);

@@ -1,0 +1,91 @@
+#!/bin/bash
+# rerun.sh - the program itself answers for values that nobody recorded. The program is one in C on a stand-in for
+# PyTorch's allocator (tests/tracer/torch_standin/train.c), on the null GPU.
+. tests/support/tap.sh
+command -v cc > /dev/null || { skip "asking the program" "no cc"; finish; }
+py=$(python3 -c 'import sys; print(sys.executable)') || { skip "asking the program" "no python3"; finish; }
+B=$PWD/${BUILD:-build}; case $VRAMCAST in /*) ;; *) VRAMCAST=$PWD/$VRAMCAST ;; esac
+mkdir -p "$TMP/site/torch/lib" "$TMP/own"; : > "$TMP/site/torch/__init__.py"
+echo 'int cudnnGetVersion(void); int ask(void) { return cudnnGetVersion(); }' > "$TMP/want.c"
+cc -shared -fPIC -Wl,--no-as-needed -o "$TMP/site/torch/lib/libtorch_cuda.so" "$TMP/want.c" -L"$B/nullgpu" -l:vcnull-libcudnn.so.9 -l:vcnull-libcudart.so.12
+export LD_LIBRARY_PATH="$B/tests/tracer/torch/lib" PYTHONPATH="$TMP/site" XDG_CACHE_HOME="$TMP/cache" PATH="$(dirname "$py"):$PATH"
+export RUNS="$TMP/runs" VRAMCAST_NULL_CUDNN_LIBRARY=; unset PYTORCH_CUDA_ALLOC_CONF
+train=$B/tests/tracer/torch/lib/train
+cd "$TMP/own" || exit 1
+card=rtx3060-12g
+dry() { "$VRAMCAST" dryrun -q -g $card "$@" > said 2>&1 || { cat said; false; }; } # VARIABLE=... before it
+runs() { [ -e "$RUNS" ] && wc -l < "$RUNS" || echo 0; }
+# ran NAME N: so often since the last time
+ran() { touch "$RUNS"; if [ "$(runs)" = "$2" ]; then pass "$1"; else fail "$1" "runs: $(tr '\n' ' ' < "$RUNS"), expected $2"; fi; rm -f "$RUNS"; }
+sim() { run sim --no-advice "$@"; }
+peak() { sed -n 's/.*"peak_reserved": \([0-9]*\).*/\1/p' "$TMP/out" | head -n 1; }
+
+dry -o two.vct --param batch=2 -- "$train" --batch 2; dry -o four.vct --param batch=4 -- "$train" --batch 4; rm -f "$RUNS"
+sim four.vct --json; truth=$(peak)
+sim two.vct --set batch=4 --json
+expect "the program answers for another value" 0 '"level": "rerun"'
+check "to the byte what a dry run of it in another process needs" test "$(peak)" = "$truth"
+expect "where the control run is equal there is no interval" 0 '"interval": null'
+expect "who answered, and how far the control run was equal" 0 '"equal": 16'
+ran "it is run at the recorded value, and at the one that is asked for" 2
+sim two.vct --set batch=4
+expect "in words" 0 'at the recorded value 16 of 16 requests were those of the recording'
+ran "both runs are kept" 0
+sim two.vct --set batch=5; expect "another value" 0 'level +rerun'
+ran "is one run more" 1
+sim two.vct --set batch=2; expect "the recorded value is the recording" 0 'level +exact'
+sim two.vct --set batch=4 --by recordings; expect "--by recordings asks the recording alone" 0 'level +bounds'
+ran "and runs nothing" 0
+sim two.vct --set batch=4 --by magic; expect "--by takes three words" 2 '' 'must be one of rerun.recordings.auto'
+rm -f "$RUNS"; sim two.vct --set batch=500; expect "what does not fit runs out of memory" 3 'runs out of memory'
+ran "after a run with the card's memory, and one with more" 2
+run sweep two.vct --vary batch=4,5,6 --table; expect "sweep asks it, too" 0 'batch=6 +fits'
+ran "for what it has not run yet" 1
+
+# a recording never decides what is run
+export XDG_CACHE_HOME="$TMP/elsewhere"; rm -f "$RUNS"
+sim two.vct --set batch=4; expect "what was recorded elsewhere is not run" 0 'not rerun +it was recorded elsewhere, and nothing in a file is ever run'
+expect "then the recording answers" 0 'level +bounds'
+sim two.vct --set batch=4 --by rerun; expect "not if asked for it either" 2 '' "--program '$train --batch \{batch\}' runs it here"
+ran "nothing was run" 0
+sim two.vct --set batch=4 --program "$train --batch {batch}"; expect "its user says it once" 0 'level +rerun'
+check "which is kept beside the recording" grep -q '"{batch}"' two.vct.program
+sim two.vct --set batch=5; expect "and need not say it again" 0 'level +rerun'
+cp two.vct sent.vct; cp two.vct.program sent.vct.program; sed -i 's/--batch/--evil/' sent.vct.program; rm -f "$RUNS"
+sim sent.vct --set batch=6; expect "a file beside a recording decides nothing either" 0 'not rerun +it was recorded elsewhere'
+ran "nothing was run for it" 0
+rm -f ./*.program; export XDG_CACHE_HOME="$TMP/cache"
+
+# files of the user's own
+printf '#!/bin/sh\nexec %s "$@"\n' "$train" > train.sh
+dry -o script.vct --param batch=2 -- sh train.sh --batch 2
+sim script.vct --set batch=4; expect "a script" 0 'level +rerun'
+echo '# edited' >> train.sh; rm -f "$RUNS"
+sim script.vct --set batch=4; expect "that was edited since is not run unasked" 0 'not rerun +.*/train.sh is not what it was'
+ran "nothing was run for that" 0
+sim script.vct --set batch=4 --by rerun; expect "but where it is asked for" 0 'level +rerun'
+ran "anew" 2
+dry -o hidden.vct --param batch=2 -- "$train" --batch 2 --api-key tell-nobody; sim hidden.vct --set batch=4
+expect "a secret was not written down" 0 'not rerun +its command line has a secret'
+dry -o two2.vct --param batch=2 -- sh -c "$train --batch 2"; sim two2.vct --set batch=4
+expect "a value that stands nowhere" 0 'not rerun +where \{batch\} stands in its command line is not known'
+dry -o bare.vct -- "$train" --batch 2; sim bare.vct --set batch=4; expect "a value that nobody named, behind an option of its name" 0 'level +rerun'
+
+# what only the recorded run did
+WORKSPACE=40 dry -o more.vct --param batch=2 -- "$train" --batch 2; rm -f "$RUNS"
+WORKSPACE=40 dry -o more4.vct --param batch=4 -- "$train" --batch 4; sim more4.vct --json; truth=$(peak); rm -f "$RUNS"
+sim more.vct --set batch=4 --seeds 1 --json; expect "what the control run disagrees on" 0 '"only_recorded": 3'
+interval=$(tr -d ' \n' < "$TMP/out" | sed -n 's/.*"interval":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/p')
+check "is an interval that holds what really happens" test "${interval% *}" -le "$truth" -a "$truth" -le "${interval#* }"
+check "and nothing beyond it, grown as the peak has" test "${interval#* }" -le $((truth + (40 << 20)))
+sim more.vct --set batch=4 --seeds 1; expect "in words, too" 0 '16 of 19 requests were those of the recording \(3 only the recording makes, 3 of these are given back at once'
+DATA=1 dry -o data.vct --param batch=2 -- "$train" --batch 2 by data; rm -f "$RUNS"
+DATA=1 sim data.vct --set batch=4 --seeds 4; expect "what the data decide is run several times" 0 'its data decide, so it was run 4 times'
+ran "the control run, and four more" 5
+dry -o broken.vct --param batch=2 -- "$train" --batch 2
+BROKEN=1 sim broken.vct --set batch=7; expect "a program that does not run is not asked" 0 'not rerun +a dry run of the program ended with code 5'
+BROKEN=1 sim broken.vct --set batch=8 --by rerun; expect "or the answer is why" 1 '' 'ended with code 5 and left no recording; what it said is in .*\.log'
+cd - > /dev/null || exit 1
+cp tests/recordings/gpt.vct "$TMP/gpt.vct"; sim "$TMP/gpt.vct" --set batch=8 --program "$train --batch {batch}" -g rtx4090
+expect "another program is told from the recorded one" 0 'not rerun +the program is not the recorded one'
+finish

@@ -3,7 +3,12 @@
  *
  * usage: replay DIR [-s SCRIPT] [-t VERSION] [-c]
  * DIR holds index.txt, scripts/, results/ and notes/ as described in tests/golden/README.md.
- * -c checks the model's invariants after every operation. Ends with "N passed, N failed". */
+ * -c checks the model's invariants after every operation. Ends with "N passed, N failed".
+ *
+ * A result has for each operation first its events (A segment_alloc, F segment_free, M and U map
+ * and unmap, C completion of an earlier free, O out of memory, ! allocations inside a), then one
+ * line (m ADDR BLOCK, a ADDR BLOCK, f, w waits, O, E, - nothing, .), and after changes S with the
+ * totals. At the end stand all statistics (T) and the snapshot (G, B). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

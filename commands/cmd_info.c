@@ -4,7 +4,8 @@
 #include "common/program.h"
 #include "common/site.h"
 #include "simulator/anatomy/layer_memory.h"
-#include "simulator/advise/leaks.h"
+#include "simulator/findings/findings.h"
+#include "simulator/findings/leaks.h"
 #include "simulator/advise/report.h"
 #include "simulator/time/time.h"
 #include "simulator/anatomy/anatomy.h"
@@ -325,12 +326,12 @@ static struct steps count_steps(const struct vc_session *s, const struct vc_anat
 
 static void emit_leak(struct vc_emit *e, const struct vc_session *s)
 {
-	struct vc_leak l = vc_leak_find(s);
-	char line[600];
+	const struct vc_result r = { .meta = s->rec->meta, .leak = vc_leak_find(s) };
+	char line[VC_SAY];
 
-	vc_emit_text(e, NULL, l.steps ? "leak" : NULL,
-		     vc_leak_text(s, &l, 0, line, sizeof(line)));
-	vc_leak_report(e, s, &l);
+	vc_grows_text(&r, line, sizeof(line));
+	vc_emit_text(e, NULL, *line ? "leak" : NULL, line);
+	vc_leak_report(e, r.meta, &r.leak);
 }
 
 static void emit_categories(struct vc_emit *e, const struct vc_session *s,

@@ -53,7 +53,6 @@ static int run_session(struct plot *p, struct vc_session *s, size_t traces, char
 	const struct vc_observer_type *watch[VC_WATCH_MOST] = { 0 };
 	struct vc_plan *plan = NULL;
 	struct vc_advice advice[VC_ADVICE_MOST];
-	struct vc_leak leak;
 	size_t plans = 0, first, n;
 	bool helps = false; /* the report, and the picture of that, say what would help */
 	int r = vc_session_plans(s, &plan, &plans, err);
@@ -65,14 +64,12 @@ static int run_session(struct plot *p, struct vc_session *s, size_t traces, char
 	first = p->results.n;
 	if (r == VC_OK)
 		r = vc_run_plans(s, plan, plans, watch, &p->results, err);
-	if (r == VC_OK && helps)
-		leak = vc_leak_find(s);
 	for (size_t i = 0; r == VC_OK && helps && i < plans; i++) {
 		n = p->cfg->no_advice ? 0 :
 		    vc_advise_aloud(s, &plan[i], &p->results.at[first + i], p->con, true,
 				    advice);
-		r = vc_advice_words(s, &plan[i], &asked, &leak, advice, n,
-				    &p->results.at[first + i], err);
+		r = vc_advice_words(&plan[i], &asked, advice, n, &p->results.at[first + i],
+				    err);
 	}
 	free(plan);
 	return r;

@@ -8,6 +8,7 @@
 #include "commands/sim_words.h"
 #include "simulator/advise/advice_words.h"
 #include "simulator/advise/changes.h"
+#include "simulator/findings/leaks.h"
 #include "simulator/session/answer.h"
 #include "simulator/session/host.h"
 #include "simulator/advise/report.h"
@@ -124,7 +125,7 @@ static int advise(struct sim *sim, struct vc_console *con)
 	struct vc_error *err = &con->err;
 	int r = VC_OK;
 
-	sim->leak = vc_leak_find(&sim->session);
+	sim->leak = sim->n ? sim->results.at->leak : (struct vc_leak){ 0 };
 	sim->advice = calloc(sim->n, sizeof(*sim->advice));
 	sim->advices = calloc(sim->n, sizeof(*sim->advices));
 	if (!sim->advice || !sim->advices)
@@ -134,8 +135,8 @@ static int advise(struct sim *sim, struct vc_console *con)
 			sim->advices[i] = vc_advise_aloud(&sim->session, &sim->plan[i],
 							  &sim->results.at[i], con,
 							  sim->drawn_advice, sim->advice[i]);
-		r = vc_advice_words(&sim->session, &sim->plan[i], &asked, &sim->leak,
-				    sim->advice[i], sim->advices[i], &sim->results.at[i], err);
+		r = vc_advice_words(&sim->plan[i], &asked, sim->advice[i], sim->advices[i],
+				    &sim->results.at[i], err);
 	}
 	return r;
 }
@@ -277,7 +278,7 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 	vc_report_trace(e, &sim->session, sim->plan, sim->n ? sim->results.at : NULL);
 	vc_report_fidelity(e, &sim->session);
 	emit_host(e, sim);
-	vc_leak_report(e, &sim->session, &sim->leak);
+	vc_leak_report(e, sim->session.rec->meta, &sim->leak);
 	vc_emit_array(e, "runs", NULL);
 	for (size_t i = 0; i < sim->n; i++) {
 		vc_emit_object(e, NULL, NULL);
@@ -384,7 +385,7 @@ static void say_verdict(struct vc_emit *e, const struct sim *sim, size_t i)
 	vc_emit_color(e, color_of(sim, r));
 	vc_emit_line(e, "%s%s%s%s%s: %s", p->model->name, p->torch[0] ? " " : "", p->torch,
 		     p->device ? " on " : "", p->device ? p->device : "",
-		     vc_report_verdict(p, r, line, sizeof(line)));
+		     vc_verdict_text(r, line, sizeof(line)));
 	if (*say_budget(sim, i, line, sizeof(line)))
 		vc_emit_line(e, "  %s", line);
 	if (*say_distrust(sim, i, line, sizeof(line)))

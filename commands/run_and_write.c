@@ -7,6 +7,7 @@
 
 #include "commands/progress.h"
 #include "common/param.h"
+#include "simulator/findings/leaks.h"
 #include "simulator/time/time.h"
 
 /* ---- which sink ---- */
@@ -128,6 +129,7 @@ int vc_run_plans(const struct vc_session *s, const struct vc_plan *plan, size_t 
 		 struct vc_error *err)
 {
 	struct vc_result *at = realloc(out->at, (out->n + n + 1) * sizeof(*at));
+	struct vc_leak leak = vc_leak_find(s);
 	int r = at ? VC_OK : vc_nomem(err, "the results");
 
 	out->at = at ? at : out->at;
@@ -138,6 +140,7 @@ int vc_run_plans(const struct vc_session *s, const struct vc_plan *plan, size_t 
 			break;
 		at[out->n].fidelity = s->rec->fidelity;
 		at[out->n].fidelity.diverged_why = NULL;
+		at[out->n].leak = leak;
 		r = vc_time_answer(s, &plan[i], &at[out->n++], err);
 	}
 	return r;

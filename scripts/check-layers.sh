@@ -19,11 +19,13 @@ simulator/transforms/*    common/ simulator/replay/source.h simulator/replay/tra
 simulator/predict/*       common/ simulator/replay/ simulator/anatomy/ simulator/predict/
 simulator/session/*       common/ simulator/replay/ simulator/anatomy/ simulator/rewrite/ simulator/predict/ simulator/session/
 simulator/time/*          common/ simulator/replay/ simulator/anatomy/ simulator/session/ simulator/time/
-simulator/advise/*        common/ simulator/replay/ simulator/anatomy/ simulator/predict/ simulator/session/ simulator/time/ simulator/advise/
+simulator/findings/leaks.* common/ simulator/replay/ simulator/anatomy/ simulator/session/ simulator/findings/leaks.h
+simulator/findings/*      common/ simulator/replay/result.h simulator/findings/findings.h
+simulator/advise/*        common/ simulator/replay/ simulator/anatomy/ simulator/predict/ simulator/session/ simulator/time/ simulator/findings/ simulator/advise/
 simulator/packing/*       common/ simulator/replay/source.h simulator/packing/
-simulator/search/*        common/ simulator/replay/ simulator/anatomy/ simulator/session/ simulator/time/ simulator/advise/ simulator/search/
+simulator/search/*        common/ simulator/replay/ simulator/anatomy/ simulator/session/ simulator/time/ simulator/findings/ simulator/advise/ simulator/search/
 simulator/serving/*       common/ simulator/serving/
-visualize/*               common/ visualize/ simulator/replay/result.h
+visualize/*               common/ visualize/ simulator/replay/result.h simulator/findings/findings.h
 '
 . scripts/sources.sh
 sources | while read -r f; do [ -f "$f" ] && echo "$f"; done | xargs grep -H '^#[ ]*include "[^"]*"' /dev/null | rules=$rules awk '

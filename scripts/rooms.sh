@@ -27,7 +27,7 @@ fi
 rooms='vramcast.c commands common tracer allocator nullgpu visualize visualize/sinks python python/vramcast
 	simulator/replay simulator/sources simulator/models simulator/observers simulator/transforms
 	simulator/anatomy simulator/rewrite simulator/predict simulator/session simulator/search
-	simulator/packing simulator/serving simulator/advise simulator/time'
+	simulator/packing simulator/serving simulator/findings simulator/advise simulator/time'
 
 # Comments: /* */ and // of C, # of Python (its docstrings count as code, as for cloc's --docstring-as-code).
 count() { awk '

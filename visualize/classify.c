@@ -209,7 +209,7 @@ int vc_classes_init(struct vc_classes *c, const struct vc_result *r, struct vc_e
 	for (size_t i = 0; !c->categories && i < r->lives.n; i++)
 		c->of_life[i] = (uint8_t)by_lifetime(&r->lives.at[i]);
 	free(hint);
-	if (c->categories && find_kept(c, err)) {
+	if (c->categories && r->leak.steps && find_kept(c, err)) {
 		vc_classes_fini(c);
 		return VC_ENOMEM;
 	}

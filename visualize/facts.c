@@ -4,7 +4,7 @@
 
 #include "visualize/scene.h"
 
-enum { FACTS = 7, STEP = 210, GAP = 240, NAME = 2700, HOLDER = 120 };
+enum { FACTS = 8, STEP = 210, GAP = 240, NAME = 2700 };
 
 struct fact { const char *label, *color; char text[400]; };
 struct facts { struct fact at[FACTS]; size_t n; };
@@ -26,137 +26,31 @@ static void verdict(struct facts *f, const struct vc_result *r)
 	if (card || vc_result_verdict(r) != VC_FITS)
 		snprintf(to, TEXT, "%s", word);
 	else
-		snprintf(to, TEXT, "%s %s, no card given", r->stats.allocs ? "needs" : "holds",
+		snprintf(to, TEXT, "%s %s, %s", r->stats.allocs ? "needs" : "holds",
 			 r->has_interval ? vc_format_band(r->low, r->high, a) :
-					   vc_format_bytes(r->stats.peak_reserved, a));
-}
-
-static void when(struct facts *f, const struct vc_result *r, bool by_time)
-{
-	const struct vc_moment *m = &r->moment;
-	char a[VC_FORMAT], phase[100];
-	char *to = add(f, m->at_oom ? "fails at" : "fullest at", "fg");
-
-	vc_phase_text(r, m->event, phase, sizeof(phase));
-	if (!r->stats.events)
-		snprintf(to, TEXT, "the only moment recorded");
-	else if (by_time)
-		snprintf(to, TEXT, "%s", vc_format_ns(m->elapsed_ns, a));
-	else
-		snprintf(to, TEXT, "event %s", vc_format_count(m->event, a));
-	if (*phase)
-		snprintf(to + strlen(to), TEXT - strlen(to), ",%s", phase);
-	else if (m->steps)
-		snprintf(to + strlen(to), TEXT - strlen(to), ", in step %s",
-			 vc_format_count(m->steps - 1, a));
-}
-
-static void who(struct facts *f, const struct vc_result *r)
-{
-	const struct vc_moment *m = &r->moment;
-	char a[2 * VC_FORMAT], *to = add(f, "held most by", "fg");
-
-	if (m->who)
-		snprintf(to, TEXT, "%.*s%s, %s", HOLDER, m->who,
-			 strlen(m->who) > HOLDER ? "\xE2\x80\xA6" : "",
-			 vc_format_of(m->bytes, m->allocated, a));
-	else
-		snprintf(to, TEXT, "nobody: nothing is live");
-}
-
-/* All numbers in the unit of what is reserved, as in the rest of a picture. */
-static void stranded(struct facts *f, const struct vc_result *r)
-{
-	const struct vc_moment *m = &r->moment;
-	char a[VC_FORMAT], b[VC_FORMAT], *to = add(f, m->splits ? "stranded" : "cached", "fg");
-	size_t unit;
-
-	vc_format_in(m->stranded, m->reserved, a);
-	vc_format_in(m->cached, m->reserved, b);
-	unit = strcspn(a, " ");
-	if (!m->cached)
-		snprintf(to, TEXT, "none, nothing is cached");
-	else if (!m->splits)
-		snprintf(to, TEXT, "%s, what of it is stranded is not counted", b);
-	else if (!m->stranded)
-		snprintf(to, TEXT, "none of %s cached", b);
-	else
-		snprintf(to, TEXT, "%.*s of %s cached",
-			 (int)(strcmp(a + unit, b + strcspn(b, " ")) ? strlen(a) : unit), a, b);
-}
-
-/* The first request that failed is rarely the one that needs most. Where it is known what the run
- * needs when nothing limits it, that counts. */
-static bool whole_need(const struct vc_result *r, uint64_t *low, uint64_t *high)
-{
-	uint64_t beside = r->stats.peak_used - r->stats.peak_reserved;
-
-	*low = r->has_interval ? r->trust.used_low : r->need + beside;
-	*high = r->has_interval ? r->trust.used_high : r->need + beside;
-	return (r->has_interval || r->need) && !r->trust.endless && r->info.capacity &&
-	       *high > r->info.capacity;
-}
-
-static void failure_help(const struct vc_result *r, char *to)
-{
-	const struct vc_moment *m = &r->moment;
-	uint64_t there = m->cached + m->free, low, high, room = r->info.capacity;
-	char a[VC_FORMAT], b[VC_FORMAT];
-
-	if (whole_need(r, &low, &high) && low > room && low < high)
-		snprintf(to, TEXT, "%s to %s less in use",
-			 vc_format_in(low - room, m->reserved, a),
-			 vc_format_in(high - room, m->reserved, b));
-	else if (whole_need(r, &low, &high))
-		snprintf(to, TEXT, "%s%s less in use", low < high ? "up to " : "",
-			 vc_format_in(high - room, m->reserved, a));
-	else if (m->request > there)
-		snprintf(to, TEXT, "at least %s less in use, for this request alone",
-			 vc_format_in(m->request - there, m->reserved, a));
-	else
-		snprintf(to, TEXT, "one piece of %s: %s are free, but in smaller ones",
-			 vc_format_in(m->request, m->reserved, a),
-			 vc_format_in(there, m->reserved, b));
-}
-
-static void help(struct facts *f, const struct vc_result *r)
-{
-	uint64_t used = r->stats.peak_used, room = r->info.capacity, need = used;
-	char a[VC_FORMAT], *to = add(f, "would help", "fg");
-	enum vc_verdict v = vc_result_verdict(r);
-
-	need = r->has_interval && r->trust.used_high > need ? r->trust.used_high : need;
-	if (r->moment.at_oom && v != VC_FITS)
-		failure_help(r, to);
-	else if (r->trust.endless && r->stats.allocs)
-		snprintf(to, TEXT, "a recording that goes on after the failure");
-	else if (v == VC_FLUSHES)
-		snprintf(to, TEXT, "room for its cache, which is emptied %s time%s",
-			 vc_format_count(r->stats.flushes, a), r->stats.flushes == 1 ? "" : "s");
-	else if (v != VC_FITS || (!room && !r->info.has_limit))
-		snprintf(to, TEXT, "a card with %s or more", vc_format_bytes(need, a));
-	else if (r->info.has_limit && r->info.limit >= r->stats.peak_reserved)
-		snprintf(to, TEXT, "nothing, %s of its limit stay free",
-			 vc_format_bytes(r->info.limit - r->stats.peak_reserved, a));
-	else
-		snprintf(to, TEXT, "nothing, %s stay free",
-			 vc_format_bytes(room > used ? room - used : 0, a));
+					   vc_format_bytes(r->stats.peak_reserved, a),
+			 r->leak.steps ? "and grows" : "no card given");
 }
 
 static struct facts facts_of(const struct vc_result *r, bool by_time, unsigned asked)
 {
 	struct facts f = { .n = 0 };
+	char cause[VC_SAY];
 
 	if (asked & VC_ASK_VERDICT)
 		verdict(&f, r);
 	if (asked & VC_ASK_WHEN)
-		when(&f, r, by_time);
+		vc_when_text(r, by_time, add(&f, r->moment.at_oom ? "fails at" : "fullest at",
+					     "fg"), TEXT);
 	if (asked & VC_ASK_WHO)
-		who(&f, r);
+		vc_who_text(r, add(&f, "held most by", "fg"), TEXT);
 	if (asked & VC_ASK_STRANDED)
-		stranded(&f, r);
+		vc_stranded_text(r, add(&f, r->moment.splits ? "stranded" : "cached", "fg"), TEXT);
+	vc_cause_text(r, cause, sizeof(cause));
+	if (asked & VC_ASK_HELP && *cause)
+		snprintf(add(&f, "cause", "fg"), TEXT, "%.390s", cause);
 	if (asked & VC_ASK_HELP)
-		help(&f, r);
+		vc_help_text(r, add(&f, "would help", "fg"), TEXT);
 	if ((asked & VC_ASK_TRUST) && r->trust.level)
 		snprintf(add(&f, "trust", "fg"), TEXT, "%s", vc_level_name(r->trust.level));
 	return f;

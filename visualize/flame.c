@@ -5,7 +5,7 @@
 #include "common/map.h"
 #include "common/site.h"
 #include "common/vec.h"
-#include "visualize/format.h"
+#include "common/format.h"
 #include "visualize/ownergraph.h"
 
 enum { MOST_FRAMES = 14 };
@@ -242,39 +242,4 @@ size_t vc_flame_leaves(const struct vc_flame *f, uint32_t *leaf, size_t most)
 		leaf[k] = i;
 	}
 	return n;
-}
-
-static bool has_origin(const struct vc_flame_node *n)
-{
-	return strcmp(n->name, "there at the start") && strcmp(n->name, NO_STACK);
-}
-
-static bool has_origins(const struct vc_flame *f)
-{
-	for (size_t i = 1; i < f->n; i++)
-		if (!f->node[i].child && has_origin(&f->node[i]))
-			return true;
-	return false;
-}
-
-void vc_flame_text(const struct vc_flame *f, char *buf, size_t cap)
-{
-	const struct vc_flame_node *top = &f->node[f->node[0].child], *in = top;
-	char a[2 * VC_FORMAT], b[VC_FORMAT];
-
-	while (in->child)
-		in = &f->node[in->child];
-	snprintf(buf, cap, "%s hold%s most at the %s: %s", top->name,
-		 top->name[strlen(top->name) - 1] == 's' ? "" : "s", f->at_oom ? "OOM" : "peak",
-		 vc_format_of(top->bytes, f->node[0].bytes, a));
-	if (*buf >= 'a' && *buf <= 'z')
-		*buf = (char)(*buf - 'a' + 'A');
-	if (!has_origins(f))
-		snprintf(buf + strlen(buf), cap - strlen(buf), "; no stacks were recorded");
-	else if (in != top && !strcmp(in->name, NO_STACK))
-		snprintf(buf + strlen(buf), cap - strlen(buf), ", %s of it without a stack",
-			 vc_format_in(in->bytes, f->node[0].bytes, b));
-	else if (in != top && has_origin(in))
-		snprintf(buf + strlen(buf), cap - strlen(buf), ", %s of it from %s",
-			 vc_format_in(in->bytes, f->node[0].bytes, b), in->name);
 }

@@ -23,7 +23,5 @@ struct vc_flame {
 int vc_flame_init(struct vc_flame *f, const struct vc_classes *c, struct vc_error *err);
 void vc_flame_fini(struct vc_flame *f);
 enum vc_slot vc_flame_slot(const struct vc_flame_node *n); /* the one with most of its bytes */
-/* "forward holds most at the peak: 16.4 of 22.6 GiB, 6.00 GiB of it from nn_utils.py:6 softmax". */
-void vc_flame_text(const struct vc_flame *f, char *buf, size_t cap);
 /* The largest nodes without children, at most `most`; returns how many. */
 size_t vc_flame_leaves(const struct vc_flame *f, uint32_t *leaf, size_t most);

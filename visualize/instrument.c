@@ -5,7 +5,7 @@
 
 #include "common/event.h"
 #include "common/vec.h"
-#include "visualize/format.h"
+#include "common/format.h"
 #include "visualize/packing.h"
 #include "visualize/reduce.h"
 #include "visualize/scene.h"

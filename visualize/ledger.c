@@ -2,8 +2,6 @@
 /* ledger.c - where the bytes of the card are at the moment that matters. */
 #include "visualize/ledger.h"
 
-#include "visualize/format.h"
-
 enum { SEGMENT, LIVE, PENDING, FREE }; /* of vc_heap_extent.what */
 
 const struct vc_heap_map *vc_ledger_heap(const struct vc_result *r)
@@ -75,21 +73,4 @@ void vc_ledger_make(struct vc_ledger *l, const struct vc_classes *c)
 	}
 	l->free = l->capacity > l->used ? l->capacity - l->used : 0;
 	l->request = r->oom.happened ? r->oom.request : 0;
-}
-
-void vc_ledger_text(const struct vc_ledger *l, char *buf, size_t cap)
-{
-	char a[2 * VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT], n[VC_FORMAT];
-	uint64_t free = l->returnable + l->stranded;
-
-	if (l->request)
-		snprintf(buf, cap, "%s asked for do not fit: %s are cached in %s piece%s, the "
-			 "largest %s", vc_format_in(l->request, l->reserved, a),
-			 vc_format_in(free, l->reserved, b), vc_format_count(l->pieces, n),
-			 l->pieces == 1 ? "" : "s", vc_format_in(l->largest, l->reserved, c));
-	else
-		snprintf(buf, cap, "%s reserved are in use at the peak, %s lie free in %s piece%s",
-			 vc_format_of(l->live + l->waiting, l->reserved, a),
-			 vc_format_in(free, l->reserved, b), vc_format_count(l->pieces, n),
-			 l->pieces == 1 ? "" : "s");
 }

@@ -20,8 +20,6 @@ struct vc_ledger {
 	size_t segments, pieces;   /* at that moment; free pieces */
 };
 
-/* One sentence about the heap: what is free in it, in how many pieces, and what did not fit. */
-void vc_ledger_text(const struct vc_ledger *l, char *buf, size_t cap);
 void vc_ledger_make(struct vc_ledger *l, const struct vc_classes *c);
 /* The heap it is made from: that at the failure, else at the peak. */
 const struct vc_heap_map *vc_ledger_heap(const struct vc_result *r);

@@ -29,55 +29,6 @@ static uint64_t reserved_between(const struct vc_plot *p, int x0, int x1, uint64
 	return most;
 }
 
-struct lines { char at[6][120]; size_t n; };
-
-/* Fragmentation is to blame when a tenth of the memory is free and yet no piece is large enough. */
-static void oom_cause(const struct vc_plot *p, char *buf, size_t cap)
-{
-	const struct vc_oom_report *o = &p->c->r->oom;
-	uint64_t free = o->free_in_cache + o->device_free, all = p->capacity ? p->capacity : p->top;
-	char a[VC_FORMAT];
-
-	if (free >= o->request && free > all / 10)
-		snprintf(buf, cap, "cause: fragmentation, not demand");
-	else if (p->capacity && o->request > p->capacity)
-		snprintf(buf, cap, "cause: demand, more than all of the memory");
-	else
-		snprintf(buf, cap, "cause: demand, %s of the memory is in use",
-			 vc_format_percent(all > free ? all - free : 0, all, a));
-}
-
-static void oom_lines(const struct vc_plot *p, struct lines *t)
-{
-	const struct vc_oom_report *o = &p->c->r->oom;
-	uint64_t all = p->k->reserved; /* the unit of the tiles and the title */
-	char a[VC_FORMAT], b[VC_FORMAT];
-	const struct vc_life *l = o->id ? vc_classes_life(p->c, o->id) : NULL;
-
-	vc_moment_text(p->c->r, p->k->by_time, o->event, a);
-	if (p->k->by_time)
-		snprintf(t->at[t->n++], sizeof(t->at[0]), "Out of memory at %s (event %s)", a,
-			 vc_format_count(o->event, b));
-	else
-		snprintf(t->at[t->n++], sizeof(t->at[0]), "Out of memory at %s", a);
-	int used = snprintf(t->at[t->n], sizeof(t->at[0]), "asked for %s",
-			    vc_format_in(o->request, all, a));
-	char who[80];
-	vc_site_text(p->c->r->meta, l ? l->site : 0, who, sizeof(who));
-	if (*who)
-		snprintf(t->at[t->n] + used, sizeof(t->at[0]) - (size_t)used, " in %s", who);
-	t->n++;
-	snprintf(t->at[t->n++], sizeof(t->at[0]), "cached and free %s, but the largest piece is %s",
-		 vc_format_in(o->free_in_cache, all, a), vc_format_in(o->largest_free, all, b));
-	used = snprintf(t->at[t->n], sizeof(t->at[0]), "free on the device %s",
-			vc_format_in(o->device_free, all, a));
-	if (o->alloc_size)
-		snprintf(t->at[t->n] + used, sizeof(t->at[0]) - (size_t)used,
-			 ", needed in one piece %s", vc_format_in(o->alloc_size, all, b));
-	t->n++;
-	oom_cause(p, t->at[t->n++], sizeof(t->at[0]));
-}
-
 /* Where a column stands, and how high it is filled. */
 struct filled { int x0, x1, used, reserved; };
 
@@ -157,27 +108,26 @@ static struct vc_box oom_place(const struct vc_plot *p, int x, int w, int h)
 static void oom_card(struct vc_plot *p, int x)
 {
 	struct vc_svg *s = &p->page->svg;
-	struct lines t = { .n = 0 };
+	char line[VC_FAILURE_LINES][120];
 	struct vc_label l = { 0, 0, VC_T_BODY, VC_START, "fg", 0, false, false };
 	int w = 0, h;
 
-	oom_lines(p, &t);
-	for (size_t i = 0; i < t.n; i++) {
-		l.style = i && i + 1 < t.n ? VC_T_BODY : VC_T_STRONG;
-		int one = vc_svg_measure(&l, t.at[i]).w;
+	vc_failure_lines(p->c->r, p->k->by_time, line);
+	for (int i = 0; i < VC_FAILURE_LINES; i++) {
+		l.style = i && i + 1 < VC_FAILURE_LINES ? VC_T_BODY : VC_T_STRONG;
+		int one = vc_svg_measure(&l, line[i]).w;
 		w = one > w ? one : w;
 	}
 	w = w + 320 > p->box.w - 200 ? p->box.w - 200 : w + 320;
-	h = (int)t.n * 190 + 150;
+	h = VC_FAILURE_LINES * 190 + 150;
 	struct vc_box b = oom_place(p, x, w, h);
 	vc_svg_put(s, "<rect class=\"bg bads\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\" "
 		   "rx=\"8\" style=\"stroke-width:1.2\" fill-opacity=\".93\"/>\n",
 		   b.x, b.y, b.w, b.h);
-	for (size_t i = 0; i < t.n; i++) {
-		vc_svg_say(s, t.at[i], b.x + 160, b.y + 220 + (int)i * 190,
-			   i && i + 1 < t.n ? VC_T_BODY : VC_T_STRONG, VC_START, i ? "fg" : "bad",
-			   w - 300);
-	}
+	for (int i = 0; i < VC_FAILURE_LINES; i++)
+		vc_svg_say(s, line[i], b.x + 160, b.y + 220 + i * 190,
+			   i && i + 1 < VC_FAILURE_LINES ? VC_T_BODY : VC_T_STRONG, VC_START,
+			   i ? "fg" : "bad", w - 300);
 	vc_svg_keep_clear(s, b);
 }
 
@@ -350,14 +300,13 @@ void vc_plot_steps(struct vc_plot *p, int bottom, int label_y)
 	while (steps / every > (size_t)(p->box.w / 350))
 		every += every == 1 ? 1 : every == 2 ? 3 : every;
 	for (size_t i = 0; i < t->marks; i++) {
-		if (t->mark[i].kind != VC_MARK_STEP || at++ % every)
-			continue;
+		if (t->mark[i].kind != VC_MARK_STEP || ++at % every)
+			continue; /* behind so many marks goes on the step of that number */
 		int x = vc_plot_event_x(p, t->mark[i].event, t->mark[i].time_ns);
 		if (x < p->box.x || x > p->box.x + p->box.w)
 			continue;
 		vc_svg_vline(s, "it", x, p->box.y, bottom - p->box.y);
-		snprintf(text, sizeof(text), at == 1 ? "step %llu" : "%llu",
-			 (unsigned long long)(at - 1));
+		snprintf(text, sizeof(text), at == every ? "step %zu" : "%zu", at);
 		struct vc_label l = { x + 30, label_y, VC_T_SMALL, VC_START,
 				     "mut",  0,       false,      false };
 		struct vc_box b = vc_svg_measure(&l, text);

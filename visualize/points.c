@@ -2,7 +2,7 @@
 /* points.c - see points.h */
 #include "visualize/points.h"
 
-#include "visualize/format.h"
+#include "common/format.h"
 #include "visualize/reduce.h"
 
 uint64_t vc_point_ns(const struct vc_result *r, uint64_t event, uint64_t time_ns)

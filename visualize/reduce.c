@@ -3,7 +3,7 @@
 #include "visualize/reduce.h"
 
 #include "common/vec.h"
-#include "visualize/format.h"
+#include "common/format.h"
 #include "visualize/svg.h"
 
 bool vc_curve_has_times(const struct vc_result *r)

@@ -63,28 +63,6 @@ int vc_page_end(struct vc_page *p, int h, struct vc_output *out, struct vc_error
 	return rc;
 }
 
-const char *vc_verdict_word(const struct vc_result *r, const char **color)
-{
-	static const char *const word[] = { [VC_FITS] = "fits",
-					   [VC_FLUSHES] = "fits only by flushing the cache",
-					   [VC_UNDECIDED] = "undecided",
-					   [VC_OOM] = "runs out of memory" };
-	static const char *const name[] = { [VC_FITS] = "ok",
-					   [VC_FLUSHES] = "warn",
-					   [VC_UNDECIDED] = "open",
-					   [VC_OOM] = "bad" };
-	enum vc_verdict v = vc_result_verdict(r);
-	bool open = v == VC_FITS && !r->info.capacity && !r->info.has_limit;
-
-	if (color)
-		*color = open ? "mut" : name[v];
-	if (open) /* there is nothing that it could fit into */
-		return r->stats.allocs ? "no card given" : "one moment, no requests";
-	if (v != VC_OOM && !r->stats.allocs && r->stats.cut_short)
-		return "one moment, no requests";
-	return v != VC_OOM && r->stats.cut_short ? "fits as far as recorded" : word[v];
-}
-
 void vc_verdict_icon(struct vc_svg *s, const struct vc_result *r, int x, int y)
 {
 	static const struct { const char *klass; int dx, dy; const char *path; } icon[] = {

@@ -5,7 +5,8 @@
 
 #include "common/param.h"
 #include "visualize/classify.h"
-#include "visualize/format.h"
+#include "common/format.h"
+#include "simulator/findings/findings.h"
 #include "visualize/reduce.h"
 #include "visualize/sink.h"
 #include "visualize/svg.h"
@@ -115,23 +116,6 @@ enum { VC_KEYS_MORE = 4 * VC_SLOTS };
 size_t vc_plot_keys_more(const struct vc_classes *c, const struct vc_columns *k, struct vc_key *key,
 			 size_t n);
 
-/* Titles are answers: "Runs out of memory at 795 ms in the optimizer step: 38.6 of 39.4 GiB in
- * use, 100 MiB asked for", "Needs 22.9 GiB". */
-void vc_answer_text(const struct vc_result *r, bool by_time, char *buf, size_t cap);
-/* Below it "train.vct, GPU 0", and what was simulated, in words. */
-void vc_place_text(const struct vc_result *r, char *buf, size_t cap);
-void vc_run_text(const struct vc_result *r, char *buf, size_t cap);
-void vc_conf_text(const struct vc_result *r, char *buf,
-		  size_t cap); /* PYTORCH_CUDA_ALLOC_CONF=... */
-void vc_trace_name(const struct vc_result *r, char *buf, size_t cap);
-/* " in the optimizer step", or "" where no phase is known. */
-void vc_phase_text(const struct vc_result *r, uint64_t event, char *buf, size_t cap);
-/* What the run rests on: "exact: ..."; "" where nobody decided. */
-void vc_trust_text(const struct vc_result *r, char *buf, size_t cap);
-/* One sentence: the verdict with its numbers. */
-void vc_verdict_text(const struct vc_result *r, char *buf, size_t cap);
-/* "fits", "fits by flushing", "out of memory", and the class of its colour. */
-const char *vc_verdict_word(const struct vc_result *r, const char **color);
 /* A tick, a tilde or a cross of 10 px at x, y (its top left). */
 void vc_verdict_icon(struct vc_svg *s, const struct vc_result *r, int x, int y);
 

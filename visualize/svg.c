@@ -8,28 +8,6 @@
 #include "visualize/metric.h"
 #include "visualize/theme.h"
 
-/* a * b + c over d; a division of 128 bits is a call, which few need. */
-static uint64_t divided(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
-{
-	__extension__ unsigned __int128 p = (unsigned __int128)a * b + c;
-	return p >> 64 ? (uint64_t)(p / d) : (uint64_t)p / d;
-}
-
-uint64_t vc_muldiv(uint64_t a, uint64_t b, uint64_t c)
-{
-	return divided(a, b, c / 2, c);
-}
-
-uint64_t vc_muldiv_down(uint64_t a, uint64_t b, uint64_t c)
-{
-	return divided(a, b, 0, c);
-}
-
-uint64_t vc_muldiv_up(uint64_t a, uint64_t b, uint64_t c)
-{
-	return divided(a, b, c - 1, c);
-}
-
 void vc_svg_fini(struct vc_svg *s)
 {
 	free(s->text);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "common/error.h"
+#include "common/format.h"
 #include "visualize/metric.h"
 
 struct vc_box { int x, y, w, h; };
@@ -57,7 +58,3 @@ void vc_pen_move(struct vc_pen *p, int x, int y);
 void vc_pen_step(struct vc_pen *p, int x, int y); /* along to x, then up or down to y */
 void vc_pen_flush(struct vc_pen *p);
 
-/* Bytes a * b / c without overflow, rounded to nearest, down and up; c > 0. */
-uint64_t vc_muldiv(uint64_t a, uint64_t b, uint64_t c);
-uint64_t vc_muldiv_down(uint64_t a, uint64_t b, uint64_t c);
-uint64_t vc_muldiv_up(uint64_t a, uint64_t b, uint64_t c);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/emit.h"
 #include "simulator/session/again.h"
 
 enum { LONGEST = 2400 };
@@ -74,16 +75,14 @@ static void keep_tries(struct vc_result *r, const struct vc_plan *p, const struc
 	}
 }
 
-int vc_advice_words(const struct vc_session *s, const struct vc_plan *p, const struct vc_asked *q,
-		    const struct vc_leak *leak, const struct vc_advice *a, size_t n,
-		    struct vc_result *r, struct vc_error *err)
+int vc_advice_words(const struct vc_plan *p, const struct vc_asked *q, const struct vc_advice *a,
+		    size_t n, struct vc_result *r, struct vc_error *err)
 {
-	uint64_t used = r->stats.peak_used,
-		 left = p->capacity > used && !r->oom.happened ? p->capacity - used : 0;
 	struct vc_words *w = &r->words;
-	char text[600];
+	char text[VC_SAY];
 
-	if (*vc_leak_text(s, leak, left, text, sizeof(text)))
+	vc_grows_text(r, text, sizeof(text));
+	if (*text)
 		line(w, "leak: %s", text);
 	if (n && (!strcmp(a->kind, "room") || !strcmp(a->kind, "risk"))) {
 		line(w, "%s", a->text);

@@ -5,14 +5,13 @@
 #define VC_ADVICE_WORDS_H
 
 #include "simulator/advise/advice.h"
-#include "simulator/advise/leaks.h"
+#include "simulator/findings/findings.h"
 
 /* The command line that a line to paste begins with. */
 struct vc_asked { const struct vc_run_options *opt; size_t traces; char **trace; };
 
 /* Fills r->words: the leak, if there is one, then the n pieces of advice. */
-int vc_advice_words(const struct vc_session *s, const struct vc_plan *p, const struct vc_asked *q,
-		    const struct vc_leak *leak, const struct vc_advice *a, size_t n,
-		    struct vc_result *r, struct vc_error *err);
+int vc_advice_words(const struct vc_plan *p, const struct vc_asked *q, const struct vc_advice *a,
+		    size_t n, struct vc_result *r, struct vc_error *err);
 
 #endif

@@ -67,15 +67,6 @@ static void advise(struct vc_diagnosis *d, const char *text)
 	set(d, NULL, NULL, text);
 }
 
-const char *vc_cause_name(enum vc_cause c)
-{
-	static const char *const name[] = { "unknown", "impossible_request", "limit",
-		"oversubscribed", "device_refused", "fragmentation", "outside", "demand",
-		"undecided" };
-
-	return name[c];
-}
-
 /* ---- what follows from the figures ---- */
 
 /* Versions are compared as numbers: 2.10 is above 2.9. NULL is below everything. */
@@ -561,6 +552,8 @@ static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 	case VC_CAUSE_DEMAND:
 		advise_less(d);
 		break;
+	case VC_CAUSE_NONE: /* these two are of runs */
+	case VC_CAUSE_LEAK:
 	case VC_CAUSE_UNKNOWN:
 		advise_unknown(m, d);
 		break;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "simulator/findings/findings.h"
 
 /* "2.26 GiB" says a range: value is what is written, the truth lies within `slack` of it. */
 struct vc_figure { bool known; uint64_t value, slack; char text[32]; };
@@ -60,19 +61,6 @@ struct vc_oom_text {
 
 /* The last whole message in text[0..n), else the last. VC_EFORMAT when there is none. */
 int vc_explain_read(const char *text, size_t n, struct vc_oom_text *out, struct vc_error *err);
-
-enum vc_cause {
-	VC_CAUSE_UNKNOWN,       /* no figures */
-	VC_CAUSE_IMPOSSIBLE,    /* one request larger than the whole device */
-	VC_CAUSE_LIMIT,         /* the program's own limit */
-	VC_CAUSE_OVERSUBSCRIBED,/* more in use than the device has (Windows) */
-	VC_CAUSE_DEVICE,        /* the device had enough free and refused */
-	VC_CAUSE_FRAGMENTATION, /* enough memory, but in pieces */
-	VC_CAUSE_OUTSIDE,       /* other processes hold what is missing */
-	VC_CAUSE_DEMAND,        /* live tensors leave too little */
-	VC_CAUSE_UNDECIDED,     /* the figures are too coarse to tell the last three apart */
-};
-const char *vc_cause_name(enum vc_cause c); /* "fragmentation" */
 
 struct vc_advice { char setting[80]; /* to paste, or "" */ const char *text; };
 

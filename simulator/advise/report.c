@@ -10,6 +10,7 @@
 #include "simulator/session/answer.h"
 #include "simulator/session/bounds.h"
 #include "simulator/advise/pins.h"
+#include "simulator/findings/findings.h"
 #include "simulator/replay/model.h"
 #include "simulator/time/time.h"
 #include "simulator/session/whatif.h"
@@ -187,78 +188,6 @@ void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_end(e);
 }
 
-static void say_oom(const struct vc_result *r, char *buf, size_t n)
-{
-	char a[32], b[32], steps[40] = "";
-
-	if (r->info.rebuilt && !r->oom.event) {
-		snprintf(buf, n, "out of memory: what was there before the first event does not "
-			 "fit");
-		return;
-	}
-	if (r->oom.steps)
-		snprintf(steps, sizeof(steps), "after %" PRIu64 " step%s, ", r->oom.steps,
-			 r->oom.steps == 1 ? "" : "s");
-	snprintf(buf, n, "runs out of memory %sat event %" PRIu64 ": %s asked for, %s free on the "
-		 "device", steps, r->oom.event, vc_bytes_text(r->oom.request, a),
-		 vc_bytes_text(r->oom.device_free, b));
-}
-
-static void say_replay(const struct vc_plan *p, const struct vc_result *r, char *buf, size_t n)
-{
-	uint64_t used = r->stats.peak_used;
-	const char *far = r->stats.cut_short ? " as far as it was recorded" : "";
-	char a[32], b[32];
-	double share = p->capacity ? 100.0 * (double)used / (double)p->capacity : 0;
-
-	if (vc_result_replayed(r) == VC_OOM)
-		say_oom(r, buf, n);
-	else if (!r->stats.allocs)
-		snprintf(buf, n, "%s of live blocks at one moment: no request was recorded, so "
-			 "what the run needs is not known", vc_bytes_text(used, a));
-	else if (vc_result_replayed(r) == VC_FLUSHES)
-		snprintf(buf, n, "fits%s only by emptying the cache %" PRIu64
-			 " time%s: slow, and one larger request away from running out",
-			 far, r->stats.flushes, r->stats.flushes == 1 ? "" : "s");
-	else if (p->capacity)
-		snprintf(buf, n, "fits%s: %s of %s used at the peak (%.1f %%)", far,
-			 vc_bytes_text(used, a), vc_bytes_text(p->capacity, b), share);
-	else
-		snprintf(buf, n, "needs %s%s at the peak (no card given: memory without limit)",
-			 vc_bytes_text(used, a), far);
-}
-
-static const char *end_text(enum vc_verdict v)
-{
-	return v == VC_FITS ? "fits" : v == VC_FLUSHES ? "fits only by emptying the cache" :
-						      "runs out of memory";
-}
-
-const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf,
-			      size_t n)
-{
-	static const char *const by[] = { "", "lower end of the interval", "best estimate",
-					 "upper end of the interval" };
-	const struct vc_trust *a = &r->trust;
-	char line[320], low[32], high[32], all[32];
-
-	say_replay(p, r, line, sizeof(line));
-	if (!a->level || a->low == a->high)
-		snprintf(buf, n, "%s", line);
-	else if (a->assumed)
-		snprintf(buf, n, "%s, by the %s (--assume); best estimate: %s",
-			 end_text(a->verdict), by[a->assumed], line);
-	else if (a->endless)
-		snprintf(buf, n, "undecided: %s%s", line,
-			 r->stats.allocs ? "; what comes after it is not known" : "");
-	else
-		snprintf(buf, n, "undecided: %s to %s of %s used, so it may %s; best estimate: %s",
-			 vc_bytes_text(a->used_low, low), vc_bytes_text(a->used_high, high),
-			 vc_bytes_text(p->capacity, all), a->high == VC_OOM ?
-			 "run out of memory" : "fit only by emptying the cache", line);
-	return buf;
-}
-
 struct line { const char *key, *label; uint64_t bytes; bool shown; };
 enum { CONTEXT = 3 /* of these lines */ };
 
@@ -405,5 +334,6 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 	vc_result_emit_answer(e, r);
 	vc_result_emit_oom(e, r);
 	vc_result_emit_moment(e, r);
+	vc_findings_emit(e, r);
 	vc_time_report(e, r);
 }

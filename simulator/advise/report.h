@@ -25,10 +25,6 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
  * sum to what is reserved then. For people (shown > 0) a table of the first so many. */
 void vc_report_holders(struct vc_emit *e, const struct vc_result *r, size_t shown);
 
-/* One line for people: "fits: peak 6.74 GiB of 23.51 GiB (28.7 %)". */
-const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf,
-			      size_t n);
-
 /* "trust": {level, checked, reproduced, matched, recordings, text, narrow} of answers under a plan.
  */
 void vc_report_trust(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,

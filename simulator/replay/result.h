@@ -75,7 +75,7 @@ struct vc_stats {
 	uint64_t reserved_at_used, allocated_at_used,
 		others_at_used; /* when peak_used was reached */
 	uint64_t lower_bound; /* max over time of live requested bytes, 512-rounded: no allocator
-				 needs less */
+				 needs less; of an answer in all of the run, its failure or not */
 	uint64_t time_ns, driver_ns; /* recorded span; simulated time in driver calls */
 	uint64_t driver_calls; /* those that the device refused included */
 	uint64_t predicted_ns;     /* of the whole run under this what-if; 0 = unknown */
@@ -181,6 +181,14 @@ struct vc_moment {
 				     * live block, which empty_cache cannot give back */
 	uint64_t request, free;     /* at_oom: what was asked for, what the device had */
 	char *who; uint64_t bytes;  /* the call site that holds most, and how much; NULL: nobody */
+};
+
+/* leak: what every step keeps. Filled by whoever looks for it (simulator/findings/leaks.h). */
+struct vc_leak {
+	uint64_t steps;             /* of which every one left something behind; 0: no leak */
+	uint64_t bytes, blocks;     /* they left, together */
+	uint32_t site;              /* the place that left most of it, 0: not recorded */
+	uint64_t site_bytes, size;  /* of that; one block of it */
 };
 
 /* words: what leaks and what to change, in lines for people (simulator/advise/advice_words.h). */
@@ -397,6 +405,7 @@ struct vc_result {
 	struct vc_history history;
 	struct vc_pace pace;
 	struct vc_timing timing;
+	struct vc_leak leak;
 	struct vc_words words;
 	struct vc_tries tries;
 	const struct vc_diff *diff; /* lent: what is other than in the run before it; NULL: nobody

@@ -310,6 +310,24 @@ int vc_session_decide_fit(const struct vc_session *s, const struct vc_plan *as_p
 	return vc_session_decide(s, &plan, out, err);
 }
 
+/* What must be live at once, in all of the run: one that runs out shows only the part before. */
+static int find_floor(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *out,
+		      struct vc_error *err)
+{
+	static const struct vc_observer_type *const nobody[] = { NULL };
+	struct vc_plan free = vc_plan_unlimited(plan);
+	struct vc_result r;
+
+	if (!plan->capacity || vc_result_replayed(out) != VC_OOM || s->rec->streamed ||
+	    vc_transforms_on_demand(&plan->transform))
+		return VC_OK;
+	VC_TRY(vc_session_replay(s, &free, nobody, &r, err));
+	if (r.stats.lower_bound > out->stats.lower_bound)
+		out->stats.lower_bound = r.stats.lower_bound;
+	vc_result_fini(&r);
+	return VC_OK;
+}
+
 int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 		   const struct vc_observer_type *const *observers, struct vc_result *out,
 		   struct vc_error *err)
@@ -318,7 +336,9 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 
 	if (r < 0)
 		return r;
-	r = vc_session_decide(s, plan, out, err);
+	r = find_floor(s, plan, out, err);
+	if (r == VC_OK)
+		r = vc_session_decide(s, plan, out, err);
 	if (r < 0)
 		vc_result_fini(out);
 	return r;

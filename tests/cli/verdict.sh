@@ -43,7 +43,7 @@ in_file "HTML" x.html 'r-verdict r-open'
 in_file "HTML says the level" x.html 'Level of trust: bounds'
 in_file "SVG: its own colour and sign" x.svg 'class="opens"'
 in_file "SVG: its word" x.svg '>undecided<'
-in_file "SVG: its interval" x.svg 'between [0-9.]+ GiB and [0-9.]+ GiB'
+in_file "SVG: its interval" x.svg '[0-9.]+ to [0-9.]+ GiB of [0-9.]+ GiB used'
 in_file "OpenMetrics: verdict" x.prom '^vramcast_verdict\{.*verdict="undecided"\} 1$'
 in_file "OpenMetrics: level" x.prom '^vramcast_level\{.*level="bounds"\} 1$'
 in_file "OpenMetrics: upper end" x.prom "^vramcast_peak_reserved_high_bytes\{.*\} $high\$"

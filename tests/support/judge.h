@@ -11,7 +11,7 @@
 #include "tests/support/drawn.h"
 #include "tests/support/questions.h"
 #include "visualize/classify.h"
-#include "visualize/format.h"
+#include "common/format.h"
 #include "visualize/instrument.h"
 #include "visualize/ledger.h"
 #include "visualize/packing.h"

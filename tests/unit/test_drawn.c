@@ -5,6 +5,7 @@
 
 #include <glob.h>
 
+#include "simulator/findings/leaks.h"
 #include "simulator/session/session.h"
 #include "tests/support/judge.h"
 
@@ -63,6 +64,8 @@ static void make_run(struct run *to, const char *path, const struct setting *t)
 	to->ran = !vc_session_open(&to->s, &o, 1, paths, VC_SESSION_NO_REQUESTS_OK, &err) &&
 		  !vc_session_plans(&to->s, &plan, &n, &err) &&
 		  !vc_session_run(&to->s, plan, watched, &to->r, &err);
+	if (to->ran)
+		to->r.leak = vc_leak_find(&to->s);
 	if (!to->ran && !strstr(err.message, "recorded"))
 		print_message("%s: %s\n", path, err.message);
 	free(plan);

@@ -7,6 +7,7 @@
 #include "common/io.h"
 #include "common/param.h"
 #include "simulator/advise/advice_words.h"
+#include "simulator/findings/leaks.h"
 #include "tests/support/drawn.h"
 #include "visualize/sink.h"
 
@@ -90,7 +91,6 @@ static void advise(const char *path, const char *gpu, uint64_t capacity)
 	struct vc_session s = { 0 };
 	struct vc_plan *plan = NULL;
 	struct vc_result r = { 0 };
-	struct vc_leak leak;
 	char copy[100], *paths[] = { copy };
 	size_t plans, n;
 
@@ -105,8 +105,8 @@ static void advise(const char *path, const char *gpu, uint64_t capacity)
 	assert_int_equal(vc_session_run(&s, plan, watch, &r, &err), 0);
 	n = vc_advise(&s, plan, &r, &keep, a);
 	assert_true(n > 1);
-	leak = vc_leak_find(&s);
-	assert_int_equal(vc_advice_words(&s, plan, &asked, &leak, a, n, &r, &err), 0);
+	r.leak = vc_leak_find(&s);
+	assert_int_equal(vc_advice_words(plan, &asked, a, n, &r, &err), 0);
 	assert_int_equal(r.tries.n, n);
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(r.tries.at[i].run->stats.peak_reserved, a[i].peak_reserved);

@@ -10,7 +10,7 @@
 #include "simulator/session/session.h"
 #include "tests/support/drawn.h"
 #include "tests/support/questions.h"
-#include "visualize/format.h"
+#include "common/format.h"
 #include "visualize/sink.h"
 
 #define LADDER "tests/ladders/recordings/"

@@ -3,7 +3,7 @@
  * --wrap=vc_anatomy_read. */
 #include "tests/support/test.h"
 
-#include "simulator/advise/leaks.h"
+#include "simulator/findings/leaks.h"
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/session/session.h"
 #include "simulator/time/time.h"

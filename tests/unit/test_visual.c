@@ -7,7 +7,7 @@
 #include "tests/support/svgcheck.h"
 #include "tests/support/synth.h"
 #include "visualize/sink.h"
-#include "visualize/format.h"
+#include "common/format.h"
 #include "visualize/spark.h"
 
 static const struct synth_options training = { 12, 4, 160u << 20, 40ull << 30, true, true, false };

@@ -71,27 +71,6 @@ static int commands(struct drawing *d, int y)
 	return y;
 }
 
-/* How many there are that surely and that perhaps make it fit, and the cheapest of the former. */
-static void title_text(const struct drawing *d, char *buf, size_t cap)
-{
-	const struct vc_tries *t = &d->r->tries;
-	size_t fit = 0, may = 0, first = 0;
-	char sure[64], maybe[64] = "";
-
-	for (size_t i = t->n; i-- > 0;) {
-		enum vc_verdict v = vc_result_verdict(t->at[i].run);
-		fit += v == VC_FITS;
-		may += v == VC_UNDECIDED;
-		first = v == VC_FITS ? i : first;
-	}
-	snprintf(sure, sizeof(sure), "%zu change%s %s", fit ? fit : t->n,
-		 (fit ? fit : t->n) == 1 ? "" : "s", fit ? "would make it fit" :
-		 may == t->n ? "may make it fit" : "would help");
-	if (fit && may)
-		snprintf(maybe, sizeof(maybe), ", %zu more may", may);
-	snprintf(buf, cap, "%s%s; the cheapest: %.140s", sure, maybe, t->at[first].text);
-}
-
 static void choose(struct drawing *d)
 {
 	struct vc_multiple *p = &d->m.at[d->m.n++];
@@ -113,7 +92,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 {
 	char title[256], text[800], place[640];
 
-	title_text(d, title, sizeof(title));
+	vc_tries_text(d->r, title, sizeof(title));
 	vc_place_text(d->r, place, sizeof(place));
 	snprintf(text, sizeof(text), "cheapest first, each simulated; shared axes \xC2\xB7 %s",
 		 place);

@@ -286,7 +286,7 @@ static int braille_write(const struct vc_result *runs, size_t n, const void *con
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "oom", NULL };
+static const char *const reads[] = { "timeline", "oom", "moment", "steps", NULL };
 
 const struct vc_sink_type vc_sink_braille = {
 	.name = "braille", .extension = "txt",

@@ -28,6 +28,7 @@ struct drawing {
 	struct vc_axis axis;
 	uint64_t top;
 	size_t width, rows;
+	int by; /* steps: 1 marked, 2 found, 0 neither */
 	uint64_t less, more; /* the longest bars to the left and to the right */
 };
 
@@ -71,12 +72,11 @@ static int align(struct drawing *d, struct vc_error *err)
 {
 	struct side *a = &d->side[0], *b = &d->side[1];
 	double all = 0;
-	int by = has_step_marks(a->r) && has_step_marks(b->r)   ? 1 :
-		 a->r->steps.phases && b->r->steps.phases ? 2 :
-							    0;
 
-	VC_TRY(cut_side(a, by, err));
-	VC_TRY(cut_side(b, by, err));
+	d->by = has_step_marks(a->r) && has_step_marks(b->r) ? 1 :
+		a->r->steps.phases && b->r->steps.phases     ? 2 : 0;
+	VC_TRY(cut_side(a, d->by, err));
+	VC_TRY(cut_side(b, d->by, err));
 	d->parts = (a->cuts > b->cuts ? a->cuts : b->cuts) - 1;
 	d->edge = calloc(d->parts + 1, sizeof(*d->edge));
 	VC_HAVE(d->edge, "the picture", err);
@@ -201,7 +201,7 @@ static void steps(struct drawing *d, int y)
 		if (x >= line_from)
 			vc_svg_vline(s, "it", x, d->box.y, d->box.h);
 		line_from = x >= line_from ? x + 60 : line_from;
-		snprintf(text, sizeof(text), "step %zu", i - 1);
+		snprintf(text, sizeof(text), "step %zu", i - (d->by == 2));
 		b = vc_svg_measure(&l, text);
 		if (x < free_from || b.x + b.w > d->box.x + d->box.w)
 			continue;

@@ -6,8 +6,10 @@
 
 #include "common/io.h"
 #include "common/utf8.h"
+#include "simulator/findings/findings.h"
 #include "visualize/flame.h"
-#include "visualize/format.h"
+#include "common/format.h"
+#include "visualize/reduce.h"
 #include "visualize/sink.h"
 
 struct config { uint64_t width, least; };
@@ -73,7 +75,7 @@ static int put_run(struct text *t, const struct vc_result *r, struct vc_error *e
 	if (!rc)
 		rc = vc_flame_init(&t->f, &c, err);
 	if (!rc && t->f.n) {
-		vc_flame_text(&t->f, title, sizeof(title));
+		vc_answer_text(r, vc_curve_reads_by_time(r), title, sizeof(title));
 		vc_output_printf(t->out, "%s\n\n", vc_utf8_line(title));
 		put_node(t, 0);
 	} else if (!rc) {
@@ -100,7 +102,8 @@ static int flame_text_write(const struct vc_result *runs, size_t n, const void *
 	return VC_OK;
 }
 
-static const char *const reads[] = { "timeline", "lives", "peak", "oom", NULL };
+static const char *const reads[] = { "timeline", "lives", "peak", "oom", "moment", "steps",
+				    NULL };
 
 const struct vc_sink_type vc_sink_flame_text = {
 	.name = "flame_text", .extension = "txt",

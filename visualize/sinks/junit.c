@@ -4,7 +4,7 @@
  * undecided is skipped. */
 
 #include "common/io.h"
-#include "visualize/format.h"
+#include "common/format.h"
 #include "visualize/sink.h"
 
 struct config { uint64_t flushes; };

@@ -28,8 +28,7 @@ struct drawing {
 	struct row row[ROWS + 1]; size_t rows, groups;
 	struct turn *turn; /* of one row */
 	uint64_t *bytes; /* by column */
-	uint64_t most, kept;
-	uint32_t steps;
+	uint64_t most;
 };
 
 VC_COMPARE(by_key, struct part, VC_THEN(VC_ORDER(x->key, y->key), VC_ORDER(x->life, y->life)))
@@ -140,7 +139,6 @@ static void choose(struct drawing *d)
 		w.peak = fill(d, &w);
 		if (w.slot == VC_SLOT_KEPT)
 			w.kept = kept_a_step(d, from, to);
-		d->kept += w.kept;
 		d->groups++;
 		while (k && d->row[k - 1].peak < w.peak)
 			k--;
@@ -151,10 +149,6 @@ static void choose(struct drawing *d)
 		d->row[k] = w;
 	}
 	d->most = d->rows && d->row[0].peak ? d->row[0].peak : 1;
-	for (size_t i = 0; i < d->r->steps.phases; i++)
-		if (d->r->steps.phase[i].iteration + 1 > d->steps)
-			d->steps = d->r->steps.phase[i].iteration + 1;
-	d->steps = d->steps ? d->steps : 1;
 }
 
 static void row_name(const struct drawing *d, const struct row *w, char *buf, size_t cap)
@@ -198,7 +192,7 @@ static void draw_row(struct drawing *d, const struct row *w, int y)
 	}
 	vc_svg_put(s, "\"/>");
 	vc_format_in(w->peak, d->most, a);
-	if (w->kept && d->steps > 1)
+	if (w->kept)
 		snprintf(text, sizeof(text), "+%s a step",
 			 vc_format_bytes(w->kept, a));
 	else
@@ -206,23 +200,6 @@ static void draw_row(struct drawing *d, const struct row *w, int y)
 	vc_svg_say(s, text, d->page.w - VC_MARGIN, y + 160, VC_T_STRONG, VC_END,
 		   w->kept ? "bad" : "fg", VALUE - 100);
 	vc_svg_put(s, "</g>\n");
-}
-
-static void title_text(const struct drawing *d, char *buf, size_t cap)
-{
-	char name[160], a[VC_FORMAT];
-
-	if (d->kept && d->steps > 1) {
-		snprintf(buf, cap, "%s stay from every step: it grows",
-			 vc_format_bytes(d->kept, a));
-		return;
-	}
-	row_name(d, &d->row[0], name, sizeof(name));
-	snprintf(buf, cap, "Nothing is kept from step to step; most at once is %s from %.100s",
-		 vc_format_bytes(d->row[0].peak, a), name);
-	if (d->steps == 1)
-		snprintf(buf, cap, "Most at once is %s from %.100s", vc_format_bytes(d->row[0].peak,
-			 a), name);
 }
 
 static int legend(struct drawing *d, int y)
@@ -243,14 +220,16 @@ static int legend(struct drawing *d, int y)
 
 static int draw(struct drawing *d, struct vc_output *out, struct vc_error *err)
 {
-	char title[320], text[900], place[640], a[VC_FORMAT], b[VC_FORMAT];
+	char title[256], text[900], place[640], a[VC_FORMAT], b[VC_FORMAT];
 	struct vc_plot *p = &d->plot;
 
-	title_text(d, title, sizeof(title));
+	vc_answer_text(d->r, d->columns.by_time, title, sizeof(title));
 	vc_place_text(d->r, place, sizeof(place));
 	snprintf(text, sizeof(text), "%s of %s call sites, thickness is live bytes, at the right "
-		 "the most of them \xC2\xB7 %s", vc_format_count(d->rows, a),
-		 vc_format_count(d->groups, b), place);
+		 "the most of them%s \xC2\xB7 %s", vc_format_count(d->rows, a),
+		 vc_format_count(d->groups, b),
+		 d->r->lives.dropped ? ", without the briefest blocks" : "", place);
+	snprintf(d->page.title, sizeof(d->page.title), "%s", title);
 	int y = vc_page_header(&d->page, title, text, d->r);
 
 	y = legend(d, vc_page_facts(&d->page, y, d->r)) + 60;

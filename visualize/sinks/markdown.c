@@ -91,7 +91,7 @@ static void oom(struct vc_output *o, const struct vc_result *r)
 static int markdown_write(const struct vc_result *runs, size_t n, const void *config,
 			  struct vc_output *o, struct vc_error *err)
 {
-	char words[512];
+	char words[VC_SAY];
 
 	(void)config;
 	(void)err;
@@ -99,7 +99,10 @@ static int markdown_write(const struct vc_result *runs, size_t n, const void *co
 	put(o, n && runs->info.trace ? runs->info.trace : "nothing");
 	vc_output_text(o, "\n\n");
 	if (n == 1) {
-		vc_verdict_text(runs, words, sizeof(words));
+		vc_answer_text(runs, false, words, sizeof(words));
+		put(o, words);
+		vc_output_text(o, ".\n\n");
+		vc_reason_text(runs, words, sizeof(words));
 		put(o, words);
 		vc_output_text(o, "\n\n");
 	}
@@ -114,7 +117,7 @@ static int markdown_write(const struct vc_result *runs, size_t n, const void *co
 	return VC_OK;
 }
 
-static const char *const reads[] = { "oom", NULL };
+static const char *const reads[] = { "oom", "moment", NULL };
 
 const struct vc_sink_type vc_sink_markdown = {
 	.name = "markdown", .extension = "md",

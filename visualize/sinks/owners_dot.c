@@ -4,7 +4,7 @@
 
 #include "common/io.h"
 #include "common/utf8.h"
-#include "visualize/format.h"
+#include "common/format.h"
 #include "visualize/metric.h"
 #include "visualize/ownergraph.h"
 #include "visualize/sink.h"

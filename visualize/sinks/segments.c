@@ -121,16 +121,12 @@ static int draw(const struct vc_classes *c, const struct vc_heap_map *h,
 	const struct vc_result *r = c->r;
 	struct vc_page p;
 	struct vc_heap_facts f;
-	char title[256], words[512], text[700], place[640], a[VC_FORMAT];
-	struct vc_ledger l;
-	bool oom = h == &r->last;
+	char title[256], words[VC_SAY], text[1000], place[640], a[VC_FORMAT];
 
-	vc_ledger_make(&l, c);
-	vc_ledger_text(&l, title, sizeof(title));
-	vc_verdict_text(r, words, sizeof(words));
+	vc_answer_text(r, r->stats.has_times, title, sizeof(title));
+	vc_heap_text(r, words, sizeof(words));
 	vc_place_text(r, place, sizeof(place));
-	snprintf(text, sizeof(text), "segments at the %s \xC2\xB7 %s", oom ? "OOM" : "peak",
-		 place);
+	snprintf(text, sizeof(text), "%.300s \xC2\xB7 %s", words, place);
 	vc_page_begin(&p, cfg, title, words);
 	vc_heap_measure(h, &f);
 	for (size_t i = 0; i < h->n; i++)

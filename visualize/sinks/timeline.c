@@ -210,10 +210,10 @@ static void footer(struct drawing *d, int y)
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[256], words[512], run[640];
+	char title[256], words[VC_SAY], run[640];
 
 	vc_answer_text(d->r, d->columns.by_time, title, sizeof(title));
-	vc_verdict_text(d->r, words, sizeof(words));
+	vc_reason_text(d->r, words, sizeof(words));
 	vc_place_text(d->r, run, sizeof(run));
 	vc_page_begin(&d->page, cfg, title, words);
 	d->plot = (struct vc_plot){ .page = &d->page, .c = &d->classes, .k = &d->columns };

@@ -28,7 +28,8 @@ struct drawing {
 	const struct vc_unused *u;
 	struct vc_columns k; /* for its axis only */
 	struct vc_plot plot;
-	size_t n; /* looks that are drawn: what the end of the program frees is not unused */
+	struct vc_unused_at *at; size_t n; /* what is drawn: the end of the program frees no more */
+	const struct vc_unused_at *worst;  /* of these */
 };
 
 static uint64_t part_of(const struct vc_unused_at *a, size_t k)
@@ -53,24 +54,39 @@ static int x_of(const struct drawing *d, const struct vc_unused_at *a)
 	return vc_plot_x(&d->plot, d->k.by_time ? a->time_ns : a->event);
 }
 
-static void scale(struct drawing *d, const struct vc_picture *cfg)
+/* The looks that are drawn, and among them the request with the most: what is said to be the most
+ * is the highest point. */
+static int scale(struct drawing *d, const struct vc_picture *cfg, struct vc_error *err)
 {
-	const struct vc_unused_at *last;
-	uint64_t most = sum_to(&d->u->worst, PARTS - 1);
+	const struct vc_unused *u = d->u;
+	bool put = !sum_to(&u->worst, PARTS - 1);
 
-	for (d->n = d->u->n; d->n > 1 && d->u->at[d->n - 1].event > d->u->last;)
-		d->n--;
-	last = &d->u->at[d->n - 1];
-	for (size_t i = 0; i < d->n; i++)
-		if (sum_to(&d->u->at[i], PARTS - 1) > most)
-			most = sum_to(&d->u->at[i], PARTS - 1);
-	d->k.by_time = vc_wants_time(cfg, d->r) && last->time_ns > d->u->at[0].time_ns;
-	d->k.first = d->k.by_time ? d->u->at[0].time_ns : 0;
+	d->at = malloc((u->n + 1) * sizeof(*d->at));
+	VC_HAVE(d->at, "the picture", err);
+	for (size_t i = 0; i < u->n && (!i || u->at[i].event <= u->last); i++) {
+		if (!put && u->at[i].event > u->worst.event) {
+			d->at[d->n++] = u->worst;
+			put = true;
+		}
+		d->at[d->n++] = u->at[i];
+	}
+	if (!put)
+		d->at[d->n++] = u->worst;
+	d->worst = d->at;
+	for (size_t i = 1; i < d->n; i++)
+		if (sum_to(&d->at[i], PARTS - 1) > sum_to(d->worst, PARTS - 1))
+			d->worst = &d->at[i];
+	const struct vc_unused_at *last = &d->at[d->n - 1];
+	uint64_t most = sum_to(d->worst, PARTS - 1);
+
+	d->k.by_time = vc_wants_time(cfg, d->r) && last->time_ns > d->at[0].time_ns;
+	d->k.first = d->k.by_time ? d->at[0].time_ns : 0;
 	d->k.span = d->k.by_time ? last->time_ns - d->k.first : last->event + 1;
 	d->plot.k = &d->k;
 	d->plot.page = &d->page;
 	d->plot.top = (most ? most : VC_MIB) + most / 8;
 	d->plot.axis = vc_axis_bytes(d->plot.top, 6);
+	return VC_OK;
 }
 
 /* Everything up to class k, closed to the baseline; the lower ones are drawn over it. */
@@ -82,11 +98,11 @@ static void area(struct drawing *d, size_t k)
 
 	vc_svg_put(s, "<path class=\"%s\" d=\"", parts[k].klass);
 	for (size_t i = 0; i < d->n; i++) {
-		int x = x_of(d, &d->u->at[i]);
+		int x = x_of(d, &d->at[i]);
 
 		if (!i)
 			vc_pen_move(&pen, x, b->y + b->h);
-		vc_pen_step(&pen, x, vc_plot_y(&d->plot, sum_to(&d->u->at[i], k)));
+		vc_pen_step(&pen, x, vc_plot_y(&d->plot, sum_to(&d->at[i], k)));
 	}
 	vc_pen_step(&pen, b->x + b->w, b->y + b->h);
 	vc_pen_flush(&pen);
@@ -97,7 +113,7 @@ static void area(struct drawing *d, size_t k)
 /* The moment with the most of them. */
 static void mark_worst(struct drawing *d)
 {
-	const struct vc_unused_at *w = &d->u->worst;
+	const struct vc_unused_at *w = d->worst;
 	uint64_t sum = sum_to(w, PARTS - 1);
 	int x = x_of(d, w), y = vc_plot_y(&d->plot, sum);
 	bool right = x > d->plot.box.x + d->plot.box.w / 2;
@@ -121,10 +137,10 @@ static int legend(struct drawing *d, int y)
 	size_t n = 0;
 
 	for (size_t k = PARTS; k--;) {
-		uint64_t most = part_of(&d->u->worst, k);
+		uint64_t most = part_of(d->worst, k);
 
 		for (size_t i = 0; i < d->n; i++)
-			most |= part_of(&d->u->at[i], k);
+			most |= part_of(&d->at[i], k);
 		if (most)
 			key[n++] = (struct vc_key){ parts[k].klass, parts[k].text, VC_KEY_BOX };
 	}
@@ -175,15 +191,17 @@ static int pins(struct drawing *d, int y)
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[256], text[640], a[2 * VC_FORMAT], b[VC_FORMAT];
-	const struct vc_unused_at *w = &d->u->worst;
+	char title[256], text[900], place[640], a[2 * VC_FORMAT], b[VC_FORMAT];
 
-	snprintf(title, sizeof(title), "At most %s reserved are not in use, %s of it held back by "
-		 "live blocks", vc_format_of(sum_to(w, PARTS - 1), w->reserved, a),
-		 vc_format_in(w->part.pinned, w->reserved, b));
-	vc_place_text(d->r, text, sizeof(text));
+	VC_TRY(scale(d, cfg, err));
+	const struct vc_unused_at *w = d->worst;
+
+	vc_answer_text(d->r, d->k.by_time, title, sizeof(title));
+	vc_place_text(d->r, place, sizeof(place));
+	snprintf(text, sizeof(text), "At most %s reserved are not in use, %s of it held back by "
+		 "live blocks \xC2\xB7 %s", vc_format_of(sum_to(w, PARTS - 1), w->reserved, a),
+		 vc_format_in(w->part.pinned, w->reserved, b), place);
 	vc_page_begin(&d->page, cfg, title, text);
-	scale(d, cfg);
 	int y = vc_page_header(&d->page, title, text, d->r);
 
 	y = legend(d, vc_page_facts(&d->page, y, d->r));
@@ -218,6 +236,7 @@ static int unused_write(const struct vc_result *runs, size_t n, const void *conf
 	d->r = runs;
 	d->u = &runs->unused;
 	rc = draw(d, cfg, out, err);
+	free(d->at);
 	free(d);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leaks.c - see leaks.h */
-#include "simulator/advise/leaks.h"
+#include "simulator/findings/leaks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -194,7 +194,7 @@ struct vc_leak vc_leak_find(const struct vc_session *s)
 	return l;
 }
 
-void vc_leak_report(struct vc_emit *e, const struct vc_session *s, const struct vc_leak *l)
+void vc_leak_report(struct vc_emit *e, const struct vc_meta *m, const struct vc_leak *l)
 {
 	char where[400];
 
@@ -206,31 +206,8 @@ void vc_leak_report(struct vc_emit *e, const struct vc_session *s, const struct 
 	vc_emit_uint(e, "steps", NULL, l->steps);
 	vc_emit_uint(e, "bytes", NULL, l->bytes);
 	vc_emit_uint(e, "blocks", NULL, l->blocks);
-	vc_site_text(s->rec->meta, l->site, where, sizeof(where));
+	vc_site_text(m, l->site, where, sizeof(where));
 	vc_emit_text(e, "site", NULL, *where ? where : NULL);
 	vc_emit_uint(e, "site_bytes", NULL, l->site_bytes);
 	vc_emit_end(e);
-}
-
-const char *vc_leak_text(const struct vc_session *s, const struct vc_leak *l, uint64_t free,
-			 char *buf, size_t n)
-{
-	uint64_t each = l->steps ? l->bytes / l->steps : 0;
-	char where[400], a[32], b[32];
-	int used;
-
-	*buf = '\0';
-	if (!each)
-		return buf;
-	if (l->site)
-		vc_site_text(s->rec->meta, l->site, where, sizeof(where));
-	else
-		snprintf(where, sizeof(where), "blocks of %s", vc_bytes_text(l->size, a));
-	used = snprintf(buf, n, "each step keeps %s that is never freed (%s in %" PRIu64
-			" steps), most of it %s%s", vc_bytes_text(each, a),
-			vc_bytes_text(l->bytes, b), l->steps, l->site ? "at " : "in ", where);
-	if (free && used > 0 && (size_t)used < n)
-		snprintf(buf + used, n - (size_t)used, "; the card is full after %" PRIu64
-			 " more", free / each);
-	return buf;
 }

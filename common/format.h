@@ -8,6 +8,11 @@
 #define VC_MIB (1ull << 20)
 enum { VC_FORMAT = 40 }; /* bytes every buffer below must hold; all return it */
 
+/* Bytes a * b / c without overflow, rounded to nearest, down and up; c > 0. */
+uint64_t vc_muldiv(uint64_t a, uint64_t b, uint64_t c);
+uint64_t vc_muldiv_down(uint64_t a, uint64_t b, uint64_t c);
+uint64_t vc_muldiv_up(uint64_t a, uint64_t b, uint64_t c);
+
 char *vc_format_bytes(uint64_t bytes, char *buf);               /* "79.1 GiB" "0.53 GiB" "24 MiB" */
 /* In the unit of `all`, so that all numbers of a picture have one: "0.16 GiB"; what is less than a
  * tenth of that unit in its own. all 0: its own. */

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* findings.c - see findings.h */
+#include "simulator/findings/findings.h"
+
+#include "common/event.h"
+#include "common/site.h"
+
+const char *vc_cause_name(enum vc_cause c)
+{
+	static const char *const name[] = { NULL, "unknown", "impossible_request", "limit",
+		"oversubscribed", "device_refused", "fragmentation", "outside", "demand",
+		"undecided", "leak" };
+
+	return name[c];
+}
+
+bool vc_step_at(const struct vc_result *r, uint64_t event, uint64_t *step)
+{
+	const struct vc_steps *t = &r->steps;
+	bool marked = false;
+
+	*step = 0;
+	for (size_t i = 0; i < t->marks; i++) {
+		marked |= t->mark[i].kind == VC_MARK_STEP;
+		*step += t->mark[i].kind == VC_MARK_STEP && t->mark[i].event < event;
+	}
+	for (size_t i = 0; i < t->phases && t->phase[i].event <= event && !marked; i++)
+		*step = t->phase[i].iteration;
+	return marked || (t->phases && t->phase[t->phases - 1].iteration && *step != UINT32_MAX);
+}
+
+/* The phase that an event lies in: as it was found, else as the program marks it. "" unknown. */
+static const char *phase_at(const struct vc_result *r, uint64_t event)
+{
+	const struct vc_steps *t = &r->steps;
+	const char *name = "";
+	size_t depth = 0;
+
+	for (size_t i = 0; i < t->phases && t->phase[i].event <= event; i++)
+		name = t->phase[i].end_event > event ? t->phase[i].name : "";
+	for (size_t i = 0; i < t->marks && t->mark[i].event <= event && !t->phases; i++) {
+		if (t->mark[i].kind == VC_MARK_BEGIN && !depth++)
+			name = vc_label_text(r->meta, t->mark[i].label);
+		else if (t->mark[i].kind == VC_MARK_END && depth && !--depth)
+			name = "";
+	}
+	return name;
+}
+
+/* What the run needs where nothing limits it. The first request that failed is rarely the one that
+ * needs most. */
+static void find_need(struct vc_findings *f, const struct vc_result *r)
+{
+	uint64_t beside = r->stats.peak_used - r->stats.peak_reserved;
+	uint64_t need = r->need ? r->need + beside : 0;
+
+	f->used = need > r->stats.peak_used ? need : r->stats.peak_used;
+	f->low = r->has_interval ? r->trust.used_low : f->used;
+	f->high = r->has_interval ? r->trust.used_high : f->used;
+	f->room = r->info.capacity;
+	if (r->info.has_limit && (!f->room || r->info.limit + beside < f->room))
+		f->room = r->info.limit + beside;
+	f->floor = r->stats.lower_bound + beside;
+	if (r->moment.at_oom && r->moment.allocated + r->moment.request + beside > f->floor)
+		f->floor = r->moment.allocated + r->moment.request + beside;
+}
+
+/* How much less would have to be in use: as far as the whole need is known, by that. */
+static void find_lack(struct vc_findings *f, const struct vc_result *r)
+{
+	bool whole = (r->has_interval || r->need) && !f->at_least && f->high > f->room;
+
+	if (!f->room)
+		return;
+	if (whole) {
+		f->lacks_low = f->low > f->room ? f->low - f->room : 0;
+		f->lacks_high = f->high - f->room;
+	} else if (f->floor > f->room) {
+		f->lacks_low = f->lacks_high = f->floor - f->room;
+	}
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static enum vc_cause cause_of(const struct vc_findings *f, const struct vc_result *r)
+{
+	uint64_t others = r->info.others, all = r->info.capacity;
+	bool limited = r->info.has_limit && (!all || f->room < all);
+
+	if (f->verdict != VC_OOM || !r->moment.at_oom)
+		return VC_CAUSE_NONE;
+	if (!f->room)
+		return VC_CAUSE_UNKNOWN;
+	if (r->moment.request > f->room)
+		return VC_CAUSE_IMPOSSIBLE;
+	if (f->floor <= f->room) /* all that is live would fit */
+		return others && r->oom.alloc_size && r->oom.device_free + others >=
+							      r->oom.alloc_size ?
+			       VC_CAUSE_OUTSIDE : VC_CAUSE_FRAGMENTATION;
+	if (f->leak && less(f->floor, r->leak.bytes) <= f->room)
+		return VC_CAUSE_LEAK;
+	if (limited && f->floor <= all)
+		return VC_CAUSE_LIMIT;
+	return less(f->floor, others) <= f->room ? VC_CAUSE_OUTSIDE : VC_CAUSE_DEMAND;
+}
+
+/* The first that surely fits, else the first that may. */
+static uint32_t best_try(const struct vc_tries *t)
+{
+	uint32_t found = VC_NO_TRY;
+
+	for (size_t i = t->n; i-- > 0;) {
+		enum vc_verdict v = vc_result_verdict(t->at[i].run);
+
+		if (v == VC_FITS || (v == VC_UNDECIDED && (found == VC_NO_TRY ||
+		    vc_result_verdict(t->at[found].run) != VC_FITS)))
+			found = (uint32_t)i;
+	}
+	return found;
+}
+
+struct vc_findings vc_findings_of(const struct vc_result *r)
+{
+	struct vc_findings f = { .verdict = vc_result_verdict(r), .left = UINT64_MAX,
+				 .card = r->info.capacity || r->info.has_limit,
+				 .at_least = r->trust.endless, .help = best_try(&r->tries) };
+
+	find_need(&f, r);
+	f.free = r->moment.cached + r->moment.free;
+	f.leak = r->leak.steps ? r->leak.bytes / r->leak.steps : 0;
+	if (f.leak && f.room && f.verdict != VC_OOM)
+		f.left = f.room > f.high ? (f.room - f.high) / f.leak : 0;
+	f.phase = phase_at(r, r->moment.event);
+	f.stepped = vc_step_at(r, r->moment.event, &f.step);
+	if (!f.stepped && r->moment.steps) { /* nobody kept the marks, but they were counted */
+		f.stepped = true;
+		f.step = r->moment.steps;
+	}
+	find_lack(&f, r);
+	f.cause = cause_of(&f, r);
+	return f;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* findings.h - what there is to say about a run, found out in one place and said in the same words
+ * to whoever asks: sim, every picture, the report, JSON. It reads a result and nothing else. */
+#pragma once
+
+#include "simulator/replay/result.h"
+
+/* Why a run, or one that left a message (simulator/advise/explain.h), does not fit. */
+enum vc_cause {
+	VC_CAUSE_NONE,          /* it does, or there is nothing to fit into */
+	VC_CAUSE_UNKNOWN,       /* no figures */
+	VC_CAUSE_IMPOSSIBLE,    /* one request larger than the whole device */
+	VC_CAUSE_LIMIT,         /* the program's own limit */
+	VC_CAUSE_OVERSUBSCRIBED,/* more in use than the device has (Windows) */
+	VC_CAUSE_DEVICE,        /* the device had enough free and refused */
+	VC_CAUSE_FRAGMENTATION, /* enough memory, but in pieces */
+	VC_CAUSE_OUTSIDE,       /* other processes hold what is missing */
+	VC_CAUSE_DEMAND,        /* more must be live at once than there is room for */
+	VC_CAUSE_UNDECIDED,     /* the figures are too coarse to tell the last three apart */
+	VC_CAUSE_LEAK,          /* it would fit without what each step keeps */
+};
+const char *vc_cause_name(enum vc_cause c); /* "fragmentation"; NULL for NONE */
+
+enum { VC_NO_TRY = UINT32_MAX };
+
+struct vc_findings {
+	enum vc_verdict verdict;
+	bool card;                /* there is something that it could fit into */
+	bool at_least;            /* the recording ends before the run does */
+	uint64_t room;            /* the device, or a limit with what lies beside; 0: unknown */
+	uint64_t low, used, high; /* on the device, where nothing limits it; used: best estimate */
+	enum vc_cause cause;
+	uint64_t floor;           /* must be there at once: the most live bytes, the request that
+				   * failed, and what lies beside the allocator */
+	uint64_t lacks_low, lacks_high; /* so much less in use would do; 0: it is not the amount */
+	uint64_t free;            /* at the moment: cached or on the device */
+	uint64_t leak, left;      /* bytes that each step keeps, and so many more steps fit;
+				   * UINT64_MAX: not known */
+	uint64_t step;            /* that was going on at the moment, from 0 */
+	bool stepped;             /* steps are marked or found */
+	const char *phase;        /* then: "backward"; "" unknown */
+	uint32_t help;            /* the cheapest of r->tries that surely fits, else that may */
+};
+struct vc_findings vc_findings_of(const struct vc_result *r);
+
+/* "findings": cause, floor, room, lacks, leak, step, phase, and "text" with the sentences below. */
+struct vc_emit;
+void vc_findings_emit(struct vc_emit *e, const struct vc_result *r);
+
+/* The step that an event lies in, from 0: so many are marked or, without marks, found before it.
+ * false: neither, or one step is all there is. */
+bool vc_step_at(const struct vc_result *r, uint64_t event, uint64_t *step);
+
+/* ---- sentences (words.c); a buffer of VC_SAY bytes holds each of them ---- */
+enum { VC_SAY = 700 };
+
+/* The answer, as titles have it: "Runs out of memory at 795 ms in the optimizer step: 38.6 of 39.4
+ * GiB in use, 100 MiB asked for", "Needs 22.9 GiB". by_time: moments are times, else events. */
+void vc_answer_text(const struct vc_result *r, bool by_time, char *buf, size_t cap);
+/* "demand: 51.5 GiB must be there at once, of 39.4 GiB"; "" where there is no cause. */
+void vc_cause_text(const struct vc_result *r, char *buf, size_t cap);
+/* What would help: a change that was tried, else the amount, else that nothing is needed. */
+void vc_help_text(const struct vc_result *r, char *buf, size_t cap);
+/* "each step keeps 4 MiB, most of it at train.py:12 step; the card is full after 3 more"; "". */
+void vc_grows_text(const struct vc_result *r, char *buf, size_t cap);
+/* The moment: "795 ms, in the optimizer step"; who holds most; what is cached and stranded. */
+void vc_when_text(const struct vc_result *r, bool by_time, char *buf, size_t cap);
+void vc_who_text(const struct vc_result *r, char *buf, size_t cap);
+void vc_stranded_text(const struct vc_result *r, char *buf, size_t cap);
+/* The failure in five lines, "" behind the last. */
+enum { VC_FAILURE_LINES = 5 };
+void vc_failure_lines(const struct vc_result *r, bool by_time, char line[][120]);
+/* What is free in the heap at the failure or the peak, in how many pieces, and what did not fit. */
+void vc_heap_text(const struct vc_result *r, char *buf, size_t cap);
+/* The cause, where there is one, and what would help, in one line. */
+void vc_reason_text(const struct vc_result *r, char *buf, size_t cap);
+/* How many changes surely and perhaps make it fit, and the cheapest of them. */
+void vc_tries_text(const struct vc_result *r, char *buf, size_t cap);
+/* "fits", "fits, but grows", "runs out of memory", and the class of its colour. */
+const char *vc_verdict_word(const struct vc_result *r, const char **color);
+/* The verdict with its numbers as a terminal has them, to two digits: "fits: 6.74 GiB of 23.51 GiB
+ * used at the peak (28.7 %)". */
+const char *vc_verdict_text(const struct vc_result *r, char *buf, size_t cap);
+/* "train.vct"; "train.vct, GPU 0" and what was simulated; that alone; the settings. */
+void vc_trace_name(const struct vc_result *r, char *buf, size_t cap);
+void vc_place_text(const struct vc_result *r, char *buf, size_t cap);
+void vc_run_text(const struct vc_result *r, char *buf, size_t cap);
+void vc_conf_text(const struct vc_result *r, char *buf, size_t cap);
+/* What the run rests on: "exact: ..."; "" where nobody decided. */
+void vc_trust_text(const struct vc_result *r, char *buf, size_t cap);
+

@@ -2,9 +2,6 @@
 /* leaks.c - see leaks.h */
 #include "simulator/findings/leaks.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "common/site.h"
 #include "common/vec.h"

@@ -37,7 +37,7 @@ _pin_memory is_pinned pin_memory lift_fresh alias _copy_from randn randn_like
 """.split())
 # The network's own work: nothing is computed, small results are zeros.
 NETWORK = set("""
-mm addmm bmm baddbmm _addmm_activation convolution cudnn_convolution _cudnn_rnn
+mm addmm bmm baddbmm _addmm_activation convolution convolution_backward cudnn_convolution _cudnn_rnn
 native_dropout native_layer_norm _fused_rms_norm native_batch_norm cudnn_batch_norm
 _scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention
 _scaled_dot_product_cudnn_attention gelu silu

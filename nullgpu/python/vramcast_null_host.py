@@ -115,6 +115,7 @@ def _leave_factory(torch, name, pages):
             return original(*args, **kwargs)
         return made.requires_grad_(bool(kwargs.get("requires_grad")))
     setattr(torch, name, make)
+    torch.jit._builtins._register_builtin(make, "aten::" + name)  # in a script it is the operator
 
 
 def start(torch):

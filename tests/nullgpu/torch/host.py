@@ -58,4 +58,12 @@ x = torch.zeros(1000, 1000, requires_grad=True)
 ok(x.grad[0, 0].item() == 2, "gradients pass")
 ok(torch.from_numpy(__import__("numpy").ones((600, 600))).double().sum().item() == 360000,
    "memory of others is left alone")
+
+
+@torch.jit.script
+def scripted(n: int):
+    return torch.zeros(n).sum() + torch.rand(n).numel()
+
+
+ok(scripted(3).item() == 3, "a script makes zeros and random numbers")
 sys.exit(failed)

@@ -71,10 +71,10 @@ shared=$(share)
 } > "$dir/commands/README.md"
 {
 	printf '# What is plugged in\n\n%s\n\n' "$made"
-	echo "Sources read recordings. Transforms (\`-x\`) change events. Models (\`-m\`) are allocators. Observers"
-	echo "watch a run. Sinks (\`-t\`, \`--to\`) write what came out. Parameters follow the name, the default first: \`-x leak:steps=100\`."
+	echo "Transforms (\`-x\`) change events. Models (\`-m\`) are allocators. Sinks (\`-t\`, \`--to\`) write what came out. [Sources](inputs.md)"
+	echo "and observers (\`vramcast list observers\`) have no parameters. Parameters follow the name, the default first: \`-x leak:steps=100\`."
 	echo "[Models](models.md) and [transforms](transforms.md) say what these do."
-	for kind in sources transforms models observers sinks; do
+	for kind in transforms models sinks; do
 		printf '\n## %s\n\n' "$(echo "$kind" | sed 's/^./\U&/')"
 		"$vramcast" list "$kind" | sed -n 's/^  \([a-z0-9_]*\) .*/\1/p' | while read -r name; do
 			"$vramcast" help "$name" | awk -v name="$name" -v kind="$kind" '

@@ -45,11 +45,8 @@ def overloads(node):
 
 
 def text(node, head, called=""):
-    words = inspect.cleandoc(ast.get_docstring(node) or "")
-    prose, mark, example = words.partition(">>> ")
+    prose = inspect.cleandoc(ast.get_docstring(node) or "").partition(">>> ")[0]
     print("\n\n".join(["\n" + head, *([f"`{called}`"] if called else []), prose.strip()]))
-    if mark and isinstance(node, ast.FunctionDef):
-        print(f"\n```python\n>>> {example.strip()}\n```")
 
 
 def members(node):
@@ -69,9 +66,8 @@ def members(node):
 def main():
     names = exported()
     print("# The Python package\n\n*Made by `scripts/make-reference.sh`; do not edit.*\n\n"
-          "What `import vramcast` brings ([how to use it](../howto/python.md)). `help(vramcast.sim)` and so on have examples of the\n"
-          "classes and methods too; a test runs all of them (`tests/python/examples.py`). `run.vct` is a recording; `small.vct`, `big.vct`, `8.vct` and\n"
-          "`16.vct` are recordings of one program at two sizes; `train.py` is a script; `MESSAGE` is an out-of-memory message. `Path` is a str or an os.PathLike[str].")
+          "What `import vramcast` brings ([how to use it](../howto/python.md)). `help(vramcast.sim)` and so on have examples; a test runs\n"
+          "them (`tests/python/examples.py`). `Path` is a str or an os.PathLike[str].")
     for file in FILES:
         nodes = [n for n in tree(file).body if getattr(n, "name", None) in names and not overloads(n)]
         print(f"\n## {TITLES[file]}\n" if file in ("recording", "errors") else f"\n## {TITLES[file]}")

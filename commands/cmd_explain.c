@@ -67,10 +67,8 @@ static void emit_who(struct vc_emit *e, const struct vc_oom_text *m)
 	vc_emit_uint(e, "messages", NULL, m->messages);
 	vc_emit_text(e, NULL, "printed by", line);
 	vc_emit_text(e, NULL, "recognised by", m->format->about);
-	if (m->has_device)
-		vc_emit_uint(e, "device", "GPU", m->device);
-	else
-		vc_emit_null(e, "device", NULL);
+	vc_emit_uint(vc_emit_known(e, m->has_device), "device", m->has_device ? "GPU" : NULL,
+		     m->device);
 }
 
 static void emit_figures(struct vc_emit *e, const struct vc_oom_text *m,

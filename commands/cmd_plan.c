@@ -37,19 +37,12 @@ typedef void say_fn(struct vc_emit *e, const void *what);
 
 static int say(const struct config *c, say_fn *fn, const void *what, struct vc_error *err)
 {
-	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e =
-		out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
-	int r = e ? VC_OK : (int)err->status;
+	struct vc_emit *e = vc_emit_stdout(c->json, err);
 
-	if (e) {
-		fn(e, what);
-		r = vc_emit_finish(e, err);
-	}
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	return r;
+	if (!e)
+		return (int)err->status;
+	fn(e, what);
+	return vc_emit_done(e, err);
 }
 
 /* ---- a problem in CSV ---- */

@@ -229,18 +229,13 @@ static void emit_host(struct vc_emit *e, const struct sim *sim)
 	char line[200], a[32], b[32];
 
 	vc_emit_object(e, "host", shown ? "Host memory" : NULL);
-	if (h->sampled)
-		vc_emit_bytes(e, "resident", shown ? "resident" : NULL, h->resident);
-	else
-		vc_emit_null(e, "resident", shown ? "resident (not recorded)" : NULL);
+	vc_emit_bytes(vc_emit_known(e, h->sampled), "resident", !shown ? NULL : h->sampled ?
+		      "resident" : "resident (not recorded)", h->resident);
 	vc_emit_bytes(e, "pinned", shown ? "pinned" : NULL, h->pinned);
 	vc_emit_bytes(e, "moved", shown ? "moved there by the change" : NULL, h->moved);
 	vc_emit_uint(e, "processes", shown ? "such processes" : NULL, h->processes);
 	vc_emit_bytes(e, "needed", shown ? "needed" : NULL, h->needed);
-	if (given)
-		vc_emit_bytes(e, "capacity", "capacity", limit);
-	else
-		vc_emit_null(e, "capacity", NULL);
+	vc_emit_bytes(vc_emit_known(e, given), "capacity", given ? "capacity" : NULL, limit);
 	vc_emit_bool(e, "lower_bound", NULL, !h->sampled);
 	/* Without samples of the process the sum is what must be there at least. */
 	snprintf(line, sizeof(line),
@@ -250,10 +245,7 @@ static void emit_host(struct vc_emit *e, const struct sim *sim)
 			      "memory was not recorded",
 		 h->sampled || host_fits(sim) ? "" : "at least ", vc_bytes_text(h->needed, a),
 		 vc_bytes_text(given ? limit : 0, b));
-	if (given)
-		vc_emit_bool(e, "fits", NULL, host_fits(sim));
-	else
-		vc_emit_null(e, "fits", NULL);
+	vc_emit_bool(vc_emit_known(e, given), "fits", NULL, host_fits(sim));
 	vc_emit_text(e, NULL, given ? "verdict" : NULL, line);
 	vc_emit_end(e);
 }
@@ -522,64 +514,51 @@ static bool tells_early(const struct sim *sim)
 
 static int say_early(struct sim *sim, struct vc_error *err)
 {
-	struct vc_output *out = vc_output_memory(err);
-	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_TEXT, err) : NULL;
-	char *text = NULL;
-	int r = e ? VC_OK : VC_ENOMEM;
+	struct vc_emit *e = vc_emit_file(NULL, VC_EMIT_TEXT, err);
+	char *text;
 
-	if (e) {
-		say_first(e, sim, 0);
-		r = vc_emit_finish(e, err);
-	}
-	if (r == VC_OK && (text = vc_output_take(out, &sim->told))) {
-		fwrite(text, 1, sim->told, stdout);
-		fflush(stdout);
-	}
+	VC_HAVE(e, "the answer", err);
+	say_first(e, sim, 0);
+	text = vc_emit_take(e, &sim->told, err);
+	if (!text)
+		return VC_ENOMEM;
+	fwrite(text, 1, sim->told, stdout);
+	fflush(stdout);
 	free(text);
-	vc_output_close(out);
-	return r;
+	return VC_OK;
 }
 
 /* Text that was collected: words beside a picture, or what comes after the beginning. */
-static void say_collected(const struct sim *sim, const struct vc_console *con,
-			  struct vc_output *out)
+static int say_collected(const struct sim *sim, const struct vc_console *con, struct vc_emit *e,
+			 struct vc_error *err)
 {
 	size_t n;
-	char *text = vc_output_take(out, &n);
+	char *text = vc_emit_take(e, &n, err);
 
 	if (text && sim->told && n >= sim->told)
 		fwrite(text + sim->told, 1, n - sim->told, stdout);
 	else if (text && !con->quiet)
 		fwrite(text, 1, n, stderr);
 	free(text);
+	return text ? VC_OK : VC_ENOMEM;
 }
 
 static int say(struct sim *sim, const struct vc_console *con, struct vc_error *err)
 {
 	bool aside = draws_on_stdout(sim->cfg) || sim->told;
-	struct vc_output *out = aside ? vc_output_memory(err) : vc_output_open("-", err);
 	enum vc_emit_mode mode = sim->cfg->json ? VC_EMIT_JSON :
 				 sim->cfg->csv  ? VC_EMIT_CSV : VC_EMIT_TEXT;
-	struct vc_emit *e = out ? vc_emit_new(out, mode, err) : NULL;
-	int r;
+	struct vc_emit *e = vc_emit_file(aside ? NULL : "-", mode, err);
 
-	if (!e) {
-		vc_output_close(out);
+	if (!e)
 		return err->status;
-	}
 	if (sim->cfg->json)
 		emit_json(e, sim);
 	else if (sim->cfg->csv)
 		vc_allocators_report(e, sim->plan, sim->results.at, sim->n);
 	else
 		emit_text(e, sim);
-	r = vc_emit_finish(e, err);
-	if (r == VC_OK && !aside)
-		r = vc_output_commit(out, err);
-	else if (r == VC_OK)
-		say_collected(sim, con, out);
-	vc_output_close(out);
-	return r;
+	return aside ? say_collected(sim, con, e, err) : vc_emit_done(e, err);
 }
 
 /* ---- the verdict as an exit code ---- */

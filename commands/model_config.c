@@ -138,7 +138,9 @@ int vc_model_config_read(const char *path, struct vc_model_config *m, struct vc_
 {
 	struct vc_input *in = vc_input_open(path, err);
 	struct vc_value *config = in ? vc_value_read(in, err) : NULL;
-	int r = config ? read_config(config, m, err) : (int)err->status;
+	int r = config ? read_config(config, m, err) :
+		in && err->status == VC_EFORMAT ? vc_wrap(err, "no configuration of a model") :
+						  (int)err->status;
 
 	vc_value_free(config);
 	vc_input_close(in);

@@ -9,6 +9,7 @@
 #include "commands/cmd_dryrun_run.h"
 #include "commands/run_and_write.h"
 #include "commands/null_libraries.h"
+#include "commands/put.h"
 #include "commands/own_program.h"
 #include "commands/progress.h"
 #include "common/vec.h"
@@ -386,7 +387,7 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 		rc = vc_stage_open(&stage, package, libraries, &con->err);
 	int version = rc ? 0 : vc_python_cudnn(package);
 	if (version)
-		rc = vc_dryrun_put_size("VRAMCAST_NULL_CUDNN", (uint64_t)version, &con->err);
+		rc = vc_put_number("VRAMCAST_NULL_CUDNN", (uint64_t)version, &con->err);
 	if (!rc)
 		rc = vc_dryrun_cudnn(&cudnn, libraries, package, &con->err);
 	vc_progress_close(line);

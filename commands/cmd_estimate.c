@@ -213,7 +213,8 @@ static void states(const struct config *c, const struct choice *ch, struct sum *
 	s->host = host / n;
 }
 
-/* GELU_NEW: transformers' GPT-2 computes it by single operations, and the papers' layer by one kernel.
+/* GELU_NEW: transformers' GPT-2 computes it by single operations, and the papers' layer by one
+ * kernel.
  * Kept besides its input: half of it, tanh and 1 + tanh; autocast computes the power in float. */
 static const double gelu_new[] = { 12, 14, 6 }; /* bytes a value: fp32, amp, bf16 */
 

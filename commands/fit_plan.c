@@ -188,8 +188,8 @@ static int try_all(struct find *f, size_t argc, char **argv, struct vc_error *er
 	if (r == VC_OK && !any) {
 		snprintf(log, sizeof(log), "%s/log", f->folder);
 		vc_trial_show(log, f->progress);
-		r = vc_fail(err, VC_EIO, "the program ran with none of %zu layouts; above is what it "
-			    "said in the last one", f->tried);
+		r = vc_fail(err, VC_EIO, "the program ran with none of %zu layouts; above is what "
+			    "it said in the last one", f->tried);
 	}
 	if (f->folder[0])
 		vc_rehearsal_remove(f->folder);
@@ -248,8 +248,8 @@ static int say(const struct find *f, struct vc_error *err)
 		say_way(e, f, &f->way[i]);
 	vc_emit_end(e);
 	if (f->n > f->tried)
-		vc_emit_line(e, "%zu layouts with more cards on one sample were not tried (--trials)",
-			     f->n - f->tried);
+		vc_emit_line(e, "%zu layouts with more cards on one sample were not tried "
+			     "(--trials)", f->n - f->tried);
 	vc_emit_line(e, "Dry runs know memory, not time: of layouts that fit, one with fewer cards "
 		     "on a sample is usually faster.");
 	vc_emit_end(e);

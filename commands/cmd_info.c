@@ -515,6 +515,8 @@ static int info_run(const void *config, size_t argc, char **argv, struct vc_cons
 	}
 	if (r == VC_OK)
 		r = say(&s, c->json, allocated, &con->err);
+	if (r == VC_OK)
+		vc_next(con, "sim", argv[0], s.rec->device->allocs ? " -g all" : "");
 	vc_session_close(&s);
 	return r;
 }

@@ -24,7 +24,7 @@ struct config {
 	struct vc_list output;
 	const char *fail_above, *prices;
 	uint64_t host_memory;
-	bool fail_on_flush, strict, json, csv, stats, summary, no_advice;
+	bool fail_on_flush, strict, json, csv, stats, summary, no_advice, brief;
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -49,6 +49,7 @@ static const struct vc_option sim_options[] = {
 	  "memory of the host: a verdict for it too (exit 3 when it does not suffice)", NULL },
 	{ 0, "no-advice", VC_O_FLAG, AT(no_advice), NULL,
 	  "do not look for changes that would help", NULL },
+	{ 0, "brief", VC_O_FLAG, AT(brief), NULL, "the answer in 25 lines at most", NULL },
 	{ 0, "strict", VC_O_FLAG, AT(strict), NULL,
 	  "exit 5 when the answer is not to be trusted: not reproduced, or undecided", NULL },
 	VC_OPTION_END
@@ -56,6 +57,7 @@ static const struct vc_option sim_options[] = {
 static const struct vc_option *const tables[] = { sim_options, vc_run_options, NULL };
 
 enum { RUNS_IN_FULL = 3 }; /* more are a table */
+enum { ADVICE_IN_BRIEF = 10 }; /* lines: three changes */
 
 struct sim {
 	const struct config *cfg;
@@ -185,31 +187,13 @@ static void emit_stats(struct vc_emit *e, const struct sim *sim, size_t i)
 		vc_summary_table(e, c, sim->results.at[i].info.device);
 }
 
-static void emit_one_advice(struct vc_emit *e, const struct vc_advice *a)
-{
-	vc_emit_object(e, NULL, NULL);
-	vc_emit_text(e, "kind", NULL, a->kind);
-	vc_emit_text(e, "text", NULL, a->text);
-	vc_emit_text(e, "how", NULL, a->how[0] ? a->how : NULL);
-	vc_emit_text(e, "paste", NULL, a->paste[0] ? a->paste : NULL);
-	vc_emit_bytes(e, "peak_reserved", NULL, a->peak_reserved);
-	vc_emit_text(e, "verdict", NULL, vc_verdict_name(a->verdict));
-	vc_emit_bool(e, "estimate", NULL, a->estimate);
-	vc_result_emit_interval(e, a->has_interval, a->low, a->high);
-	if (a->at_least) {
-		vc_emit_uint(e, "at_least", NULL, a->at_least);
-		vc_emit_uint(e, "at_most", NULL, a->at_most);
-	}
-	vc_emit_end(e);
-}
-
 static void emit_advice(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	const struct vc_words *w = &sim->results.at[i].words;
 
 	vc_emit_array(e, "advice", NULL);
 	for (size_t k = 0; k < sim->advices[i]; k++)
-		emit_one_advice(e, &sim->advice[i][k]);
+		vc_sim_emit_advice(e, &sim->advice[i][k]);
 	vc_emit_end(e);
 	for (size_t k = sim->leak.steps > 0; k < w->n; k++)
 		vc_emit_line(e, "%s%s", k == (sim->leak.steps > 0) ? "\n" : "", w->line[k]);
@@ -401,6 +385,24 @@ static void say_first(struct vc_emit *e, const struct sim *sim, size_t i)
 	vc_changes_report(e, &sim->session, &sim->plan[i], true);
 }
 
+/* The answer, who holds most, three changes, and how far to trust it. */
+static void say_brief(struct vc_emit *e, const struct sim *sim)
+{
+	const struct vc_words *w = &sim->results.at[0].words;
+	size_t first = sim->leak.steps > 0, most = ADVICE_IN_BRIEF;
+	char line[640];
+
+	if (sim->plan->conf[0] || sim->results.at->has_interval)
+		most -= 3; /* lines that say so */
+	say_first(e, sim, 0);
+	vc_report_holders(e, &sim->results.at[0], 3);
+	for (size_t k = first; k < w->n && k < first + most; k++)
+		vc_emit_line(e, "%s%s", k == first ? "\n" : "", w->line[k]);
+	vc_emit_line(e, "%s: %s",
+		     vc_level_name(vc_answer_level(&sim->session, sim->plan, sim->results.at)),
+		     vc_sim_trust_line(&sim->session, line, sizeof(line)));
+}
+
 static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	const struct vc_plan *p = &sim->plan[i];
@@ -461,6 +463,10 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 {
 	char line[320];
 
+	if (sim->cfg->brief && sim->n == 1) {
+		say_brief(e, sim);
+		return;
+	}
 	if (sim->n <= RUNS_IN_FULL) {
 		for (size_t i = 0; i < sim->n; i++)
 			say_run(e, sim, i);
@@ -561,6 +567,32 @@ static int say(struct sim *sim, const struct vc_console *con, struct vc_error *e
 	return aside ? say_collected(sim, con, e, err) : vc_emit_done(e, err);
 }
 
+/* What to type next: the first change that surely helps, what is missing, or a closer look. */
+static void say_next(const struct sim *sim, struct vc_console *con)
+{
+	const struct vc_plan *p = sim->plan;
+	const struct vc_result *r = sim->results.at;
+	const struct vc_meta *m = sim->session.rec->meta;
+	char after[300], card[64] = "";
+	size_t k = 0;
+
+	if (p->card)
+		snprintf(card, sizeof(card), " -g %s", p->card->name);
+	while (k < sim->advices[0] &&
+	       (sim->advice[0][k].verdict != VC_FITS || !sim->advice[0][k].how[0]))
+		k++;
+	if (sim->n > 1 || sim->traces > 1)
+		return;
+	if (vc_result_verdict(r) == VC_FITS && m->params && sim->session.rec->device->allocs)
+		snprintf(after, sizeof(after), "%s --find %.40s", card, m->param[0].name);
+	else if (vc_result_verdict(r) != VC_FITS && k < sim->advices[0])
+		snprintf(after, sizeof(after), "%s %s", card, sim->advice[0][k].how);
+	else
+		snprintf(after, sizeof(after), "%s", p->capacity ? " -o report.html" : " -g all");
+	vc_next(con, strstr(after, "--find") ? "fit" : strstr(after, "-o rep") ? "report" : "sim",
+		sim->trace[0], after);
+}
+
 /* ---- the verdict as an exit code ---- */
 
 /* A budget that nothing is measured against would pass every CI job. */
@@ -616,6 +648,8 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 		r = write_files(&sim, &con->err);
 	if (r == VC_OK)
 		r = say(&sim, con, &con->err);
+	if (r == VC_OK && sim.n)
+		say_next(&sim, con);
 	if (r == VC_OK)
 		r = exit_code(&sim);
 	vc_results_fini(&sim.results);

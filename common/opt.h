@@ -51,6 +51,7 @@ struct vc_console { /* what the front door hands to a command; every command tak
 		     */
 	bool quiet, verbose, color;
 	const struct vc_command *const *commands; /* all there are, NULL-terminated */
+	char next[700];         /* (opt) the command to type next; not said with -q or --json */
 	struct vc_error err;    /* filled when the command returns < 0 */
 };
 
@@ -67,6 +68,10 @@ struct vc_command {
 	 */
 	int (*run)(const void *config, size_t argc, char **argv, struct vc_console *con);
 };
+
+/* con->next: "vramcast BEFORE FILE AFTER", with the file as a shell needs it. Nothing where that is
+ * standard input or output. */
+void vc_next(struct vc_console *con, const char *before, const char *file, const char *after);
 
 /* The command of that name among con's, or NULL. */
 const struct vc_command *vc_command_find(const struct vc_console *con, const char *name);

@@ -66,6 +66,7 @@ shared=$(share)
 {
 	printf '# Commands\n\n%s\n\n' "$made"
 	printf 'The same text in a terminal: `vramcast COMMAND --help`, or the man page.\n\n'
+	"$vramcast" help | sed -n '/^vramcast X looks/,/^$/p'
 	"$vramcast" help | sed -n 's/^  \([a-z]*\)  *\(.*\)/* [\1](\1.md): \2/p'
 	printf '\n## Options of a run\n\nThese mean the same in every command that has them.\n\n%s\n' "$shared"
 } > "$dir/commands/README.md"

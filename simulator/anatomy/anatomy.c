@@ -47,8 +47,7 @@ static int read_blocks(struct vc_anatomy_work *w, uint16_t device, struct vc_err
 			continue;
 		if (e->kind == VC_EV_ALLOC) {
 			a->block[a->n] = (struct vc_block_life){ .id = e->id,
-								.size = e->size,
-								.event = i,
+								.size = e->size, .event = i,
 								.died_event = SIZE_MAX,
 								.born = (uint32_t)a->n,
 								.died = UINT32_MAX,

@@ -231,17 +231,10 @@ static const struct vc_param bfc_params[] = {
 	VC_PARAM_END };
 
 const struct vc_model_type vc_model_bfc = {
-	.name          = "bfc",
-	.summary       = "TensorFlow's, XLA's and JAX's best fit with coalescing, to the byte",
-	.owner         = "TensorFlow's BFC",
-	.params        = bfc_params,
-	.config_size   = sizeof(struct bfc_config),
-	.state_size    = sizeof(struct bfc),
-	.keeps_regions = true,
-	.init          = bfc_init,
-	.alloc         = bfc_alloc,
-	.free          = bfc_free,
-	.walk          = vc_chunks_walk,
-	.check         = bfc_check,
-	.fini          = vc_chunks_fini,
+	.name = "bfc",
+	.summary = "TensorFlow's, XLA's and JAX's best fit with coalescing, to the byte",
+	.owner = "TensorFlow's BFC", .params = bfc_params, .config_size = sizeof(struct bfc_config),
+	.state_size = sizeof(struct bfc), .keeps_regions = true, .init = bfc_init,
+	.alloc = bfc_alloc, .free = bfc_free, .walk = vc_chunks_walk, .check = bfc_check,
+	.fini = vc_chunks_fini,
 };

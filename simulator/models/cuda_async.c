@@ -377,20 +377,10 @@ static const struct vc_param async_params[] = {
 	VC_PARAM_END };
 
 const struct vc_model_type vc_model_cuda_async = {
-	.name        = "cuda_async",
-	.summary     = "cudaMallocAsync, the driver's pools: two bounds (closed, not driven)",
-	.owner       = "the driver's pool",
-	.params      = async_params,
-	.config_size = sizeof(struct config),
-	.state_size  = sizeof(struct pool),
-	.init        = async_init,
-	.alloc       = async_alloc,
-	.free        = async_free,
-	.use         = async_use,
-	.sync        = async_sync,
-	.trim        = async_trim,
-	.fraction    = async_fraction,
-	.walk        = async_walk,
-	.check       = async_check,
-	.fini        = async_fini,
+	.name = "cuda_async",
+	.summary = "cudaMallocAsync, the driver's pools: two bounds (closed, not driven)",
+	.owner = "the driver's pool", .params = async_params, .config_size = sizeof(struct config),
+	.state_size = sizeof(struct pool), .init = async_init, .alloc = async_alloc,
+	.free = async_free, .use = async_use, .sync = async_sync, .trim = async_trim,
+	.fraction = async_fraction, .walk = async_walk, .check = async_check, .fini = async_fini,
 };

@@ -131,17 +131,9 @@ static const struct vc_param cupy_params[] = {
 	VC_PARAM_END };
 
 const struct vc_model_type vc_model_cupy = {
-	.name        = "cupy",
-	.summary     = "CuPy's memory pool: best fit per stream, exact cudaMallocs",
-	.owner       = "CuPy",
-	.params      = cupy_params,
-	.config_size = sizeof(struct config),
-	.state_size  = sizeof(struct state),
-	.init        = cupy_init,
-	.alloc       = cupy_alloc,
-	.free        = cupy_free,
-	.trim        = vc_chunks_trim,
-	.walk        = vc_chunks_walk,
-	.check       = vc_chunks_check,
-	.fini        = vc_chunks_fini,
+	.name = "cupy", .summary = "CuPy's memory pool: best fit per stream, exact cudaMallocs",
+	.owner = "CuPy", .params = cupy_params, .config_size = sizeof(struct config),
+	.state_size = sizeof(struct state), .init = cupy_init, .alloc = cupy_alloc,
+	.free = cupy_free, .trim = vc_chunks_trim, .walk = vc_chunks_walk, .check = vc_chunks_check,
+	.fini = vc_chunks_fini,
 };

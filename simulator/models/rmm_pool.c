@@ -299,17 +299,10 @@ static const struct vc_param pool_params[] = {
 	VC_PARAM_END };
 
 const struct vc_model_type vc_model_rmm_pool = {
-	.name          = "rmm_pool",
-	.summary       = "RMM's pool: coalescing best fit with a list per stream, to the byte",
-	.owner         = "RMM's pool",
-	.params        = pool_params,
-	.config_size   = sizeof(struct config),
-	.state_size    = sizeof(struct pool),
-	.keeps_regions = true,
-	.init          = pool_init,
-	.alloc         = pool_alloc,
-	.free          = pool_free,
-	.walk          = vc_chunks_walk,
-	.check         = vc_chunks_check,
-	.fini          = pool_fini,
+	.name = "rmm_pool",
+	.summary = "RMM's pool: coalescing best fit with a list per stream, to the byte",
+	.owner = "RMM's pool", .params = pool_params, .config_size = sizeof(struct config),
+	.state_size = sizeof(struct pool), .keeps_regions = true, .init = pool_init,
+	.alloc = pool_alloc, .free = pool_free, .walk = vc_chunks_walk, .check = vc_chunks_check,
+	.fini = pool_fini,
 };

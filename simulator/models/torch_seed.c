@@ -54,11 +54,8 @@ static uint32_t append(struct seeding *s, uint64_t addr, uint64_t size, enum tor
 	i = torch_slot(t);
 	x = &t->b[i];
 	*x = (struct torch_block){.addr = addr,
-				  .size = size,
-				  .prev = s->last,
-				  .set = s->set->index,
-				  .range = s->range,
-				  .state = state,
+				  .size = size, .prev = s->last, .set = s->set->index,
+				  .range = s->range, .state = state,
 				  .large = !s->set->pool->small };
 	if (t->r->order != TORCH_BY_SEGMENT || !s->last)
 		x->tie = torch_new_tie(t, addr);

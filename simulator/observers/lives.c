@@ -172,8 +172,7 @@ static void lives_fini(struct vc_observer *o)
 }
 
 const struct vc_observer_type vc_observer_lives = {
-	.name = "lives",
-	.summary = "birth, death and place of every block",
+	.name = "lives", .summary = "birth, death and place of every block",
 	.state_size = sizeof(struct state),
 	.origin = lives_origin, .begin = lives_begin, .step = lives_step, .end = lives_end,
 	.fini = lives_fini,

@@ -30,12 +30,9 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 	    (s->ev->kind != VC_EV_ALLOC && s->ev->kind != VC_EV_OOM))
 		return VC_OK;
 	*r = (struct vc_oom_report){.happened = true,
-				    .steps = st->steps,
-				    .event = s->index,
-				    .time_ns = s->ev->time_ns,
-				    .id = s->ev->id,
-				    .request = s->ev->size,
-				    .rounded = m->refusal.rounded,
+				    .steps = st->steps, .event = s->index,
+				    .time_ns = s->ev->time_ns, .id = s->ev->id,
+				    .request = s->ev->size, .rounded = m->refusal.rounded,
 				    .alloc_size = m->refusal.alloc_size,
 				    .device_free = m->refusal.device_free,
 				    .message = strdup(m->note) };

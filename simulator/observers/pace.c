@@ -84,6 +84,5 @@ static void pace_fini(struct vc_observer *o)
 const struct vc_observer_type vc_observer_pace = {
 	.name = "pace", .summary = "when the allocator went to the driver",
 	.state_size = sizeof(struct state), .begin = pace_begin, .step = pace_step,
-	.device = pace_device, .end = pace_end, .repeat = pace_repeat,
-	.fini = pace_fini,
+	.device = pace_device, .end = pace_end, .repeat = pace_repeat, .fini = pace_fini,
 };

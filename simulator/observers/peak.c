@@ -76,8 +76,7 @@ static void peak_fini(struct vc_observer *o)
 }
 
 const struct vc_observer_type vc_observer_peak = {
-	.name = "peak",
-	.summary = "the heap at the peak of reserved memory, and its unused bytes",
+	.name = "peak", .summary = "the heap at the peak of reserved memory, and its unused bytes",
 	.state_size = sizeof(struct state),
 	.origin = peak_origin, .begin = peak_begin, .step = peak_step, .end = peak_end,
 	.fini = peak_fini,

@@ -66,8 +66,7 @@ static void steps_fini(struct vc_observer *o)
 }
 
 const struct vc_observer_type vc_observer_steps = {
-	.name = "steps",
-	.summary = "marks and kernels, for pictures over time",
+	.name = "steps", .summary = "marks and kernels, for pictures over time",
 	.state_size = sizeof(struct state), .step = steps_step, .end = steps_end,
 	.fini = steps_fini,
 };

@@ -166,12 +166,10 @@ static struct vc_bucket *open_bucket(struct state *st)
 				.peak_event = st->event ?
 						      st->event - 1 :
 						      0, /* the state that enters belongs to it */
-				.peak_ns = st->last.ns,
-				.allocated_min = st->last.allocated,
+				.peak_ns = st->last.ns, .allocated_min = st->last.allocated,
 				.allocated_max = st->last.allocated,
 				.reserved_min = st->last.reserved,
-				.reserved_max = st->last.reserved,
-				.active_max = st->last.active,
+				.reserved_max = st->last.reserved, .active_max = st->last.active,
 				.last_ns = st->last.ns };
 	return b;
 }

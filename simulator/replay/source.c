@@ -169,8 +169,7 @@ static const struct vc_trace *memory_trace(const struct vc_source *s)
 }
 
 static const struct vc_source_type memory_type = {
-	.name = "memory",
-	.summary = "a trace that was read before",
+	.name = "memory", .summary = "a trace that was read before",
 	.state_size = sizeof(struct memory), .next = memory_next, .view = memory_view,
 	.trace = memory_trace,
 };

@@ -164,13 +164,10 @@ struct vc_event vc_event_like(const struct vc_event *like, uint8_t kind, uint64_
 	bool on_stream = kind == VC_EV_ALLOC || kind == VC_EV_FREE;
 
 	return (struct vc_event){
-		.time_ns = like->time_ns,
-		.id = id,
-		.size = size,
+		.time_ns = like->time_ns, .id = id, .size = size,
 		/* A scope of a pool is one of all streams; a block has one. */
 		.stream = on_stream && like->stream != VC_STREAM_ALL ? like->stream : 0,
-		.site = kind == VC_EV_ALLOC ? like->site : 0,
-		.device = like->device,
+		.site = kind == VC_EV_ALLOC ? like->site : 0, .device = like->device,
 		.kind = kind };
 }
 

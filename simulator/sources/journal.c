@@ -125,8 +125,7 @@ static void close_journal(struct vc_source *s)
 }
 
 const struct vc_source_type vc_source_journal = {
-	.name = "journal",
-	.summary = "journals of recordings that are going on or were cut off",
+	.name = "journal", .summary = "journals of recordings that are going on or were cut off",
 	.state_size = sizeof(struct state), .probe = probe, .open = open_journal, .next = next,
 	.close = close_journal,
 };

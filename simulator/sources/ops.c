@@ -265,8 +265,7 @@ static void close_ops(struct vc_source *s)
 }
 
 const struct vc_source_type vc_source_ops = {
-	.name = "ops",
-	.summary = "operation scripts, one allocation or free per line",
+	.name = "ops", .summary = "operation scripts, one allocation or free per line",
 	.state_size = sizeof(struct state), .probe = probe, .open = open_ops, .next = next,
 	.close = close_ops,
 };

@@ -273,15 +273,11 @@ static int heap_event(struct state *st, struct vc_meta *m, struct vc_event *ev,
 		b = &st->heap.block[seg->block + st->block++];
 		VC_TRY(b->state == SNAP_INACTIVE ? 0 : block_id(st, m, b, &id, err));
 		*ev = (struct vc_event){
-			.kind = VC_EV_HEAP_BLOCK,
-			.addr = b->addr,
-			.id = id,
-			.stream = seg->stream,
+			.kind = VC_EV_HEAP_BLOCK, .addr = b->addr, .id = id, .stream = seg->stream,
 			.size = b->requested == UINT64_MAX ?
 					b->state == SNAP_INACTIVE ? 0 : b->size :
 					b->requested,
-			.site = b->site,
-			.device = (uint16_t)st->device,
+			.site = b->site, .device = (uint16_t)st->device,
 			.flags = (uint8_t)(final | (b->state == SNAP_LIVE ? VC_EVF_LIVE : 0) |
 					   (b->state == SNAP_PENDING ? VC_EVF_PENDING : 0)),
 		};

@@ -88,8 +88,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 }
 
 const struct vc_source_type vc_transform_ddp = {
-	.name = "ddp",
-	.summary = "DistributedDataParallel: gradient buckets",
+	.name = "ddp", .summary = "DistributedDataParallel: gradient buckets",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 0.5, .up = 0.5 },
 	.open = ddp_open,

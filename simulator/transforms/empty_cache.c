@@ -62,8 +62,7 @@ static const struct vc_remedy remedies[] = {
 	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_empty_cache = {
-	.name = "empty_cache",
-	.summary = "call empty_cache() where phases meet",
+	.name = "empty_cache", .summary = "call empty_cache() where phases meet",
 	.params = params, .config_size = sizeof(struct config),
 	/* exact: the requests stay as recorded and the allocator is simulated */
 	.margin = &(const struct vc_margin){ 0 },

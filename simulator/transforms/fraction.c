@@ -41,8 +41,7 @@ static const struct vc_remedy remedies[] = {
 	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_fraction = {
-	.name = "fraction",
-	.summary = "limit the process to a share of the device from the start",
+	.name = "fraction", .summary = "limit the process to a share of the device from the start",
 	.params = params, .config_size = sizeof(struct config),
 	/* exact: the requests stay as recorded and the allocator is simulated */
 	.margin = &(const struct vc_margin){ 0 },

@@ -557,8 +557,7 @@ static const struct vc_remedy remedies[] = {
 	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_fsdp = {
-	.name = "fsdp",
-	.summary = "fully sharded data parallel over several cards",
+	.name = "fsdp", .summary = "fully sharded data parallel over several cards",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 5, .up = 4, .blind = 25 },
 	.remedies = remedies, .open = fsdp_open,

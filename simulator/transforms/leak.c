@@ -148,8 +148,7 @@ static void leak_close(struct vc_source *s)
 }
 
 const struct vc_source_type vc_transform_leak = {
-	.name = "leak",
-	.summary = "many more iterations: what each leaves behind adds up",
+	.name = "leak", .summary = "many more iterations: what each leaves behind adds up",
 	.params = params, .config_size = sizeof(struct config),
 	/* exact: the repeated step was recorded; that it stays the same is the question asked */
 	.margin = &(const struct vc_margin){ 0 },

@@ -406,15 +406,13 @@ static void step(const void *config, struct vc_step_change *c)
 
 static const struct vc_remedy remedies[] = {
 	{ .cost = VC_COST_MODEL, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
-	  .avoid = VC_TRAIT_CONVOLUTIONAL,
-	  .text = "low-rank adapters instead of full training",
+	  .avoid = VC_TRAIT_CONVOLUTIONAL, .text = "low-rank adapters instead of full training",
 	  .paste = "model = peft.get_peft_model(model, peft.LoraConfig(r=8, "
 		   "target_modules='all-linear'))" },
 	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_lora = {
-	.name = "lora",
-	.summary = "low-rank adapters instead of full training",
+	.name = "lora", .summary = "low-rank adapters instead of full training",
 	.params = lora_params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 20, .up = 12, .layout = true },
 	.step = step, .remedies = remedies, .open = lora_open,
@@ -422,8 +420,7 @@ const struct vc_source_type vc_transform_lora = {
 };
 
 const struct vc_source_type vc_transform_qlora = {
-	.name = "qlora",
-	.summary = "low-rank adapters over 4-bit weights",
+	.name = "qlora", .summary = "low-rank adapters over 4-bit weights",
 	.params = qlora_params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 30, .up = 20, .layout = true },
 	.open = lora_open,

@@ -95,8 +95,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 }
 
 const struct vc_source_type vc_transform_mixture = {
-	.name = "mixture",
-	.summary = "iterations with varying amounts of data",
+	.name = "mixture", .summary = "iterations with varying amounts of data",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 5, .up = 5 },
 	.open = mixture_open,

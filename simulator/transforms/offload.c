@@ -163,8 +163,7 @@ static const struct vc_remedy remedies[] = {
 	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_offload = {
-	.name = "offload",
-	.summary = "activations wait in host memory",
+	.name = "offload", .summary = "activations wait in host memory",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 17, .up = 13, .layout = true },
 	.remedies = remedies, .open = offload_open,

@@ -114,8 +114,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 }
 
 const struct vc_source_type vc_transform_share = {
-	.name = "share",
-	.summary = "several such processes on one card",
+	.name = "share", .summary = "several such processes on one card",
 	.params = params, .config_size = sizeof(struct config),
 	/* exact: what the others hold is what the parameters say they hold */
 	.margin = &(const struct vc_margin){ 0 },

@@ -89,8 +89,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 }
 
 const struct vc_source_type vc_transform_window = {
-	.name = "window",
-	.summary = "only a part of the recording: some events or some iterations",
+	.name = "window", .summary = "only a part of the recording: some events or some iterations",
 	.params = params, .config_size = sizeof(struct config),
 	/* exact: nothing but the recording is replayed */
 	.margin = &(const struct vc_margin){ 0 },

@@ -554,8 +554,7 @@ static const struct vc_remedy remedies[] = {
 	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_zero = {
-	.name = "zero",
-	.summary = "DeepSpeed ZeRO stages 0 to 3, with offload to the host",
+	.name = "zero", .summary = "DeepSpeed ZeRO stages 0 to 3, with offload to the host",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 6, .up = 12 },
 	.margin_with = margin_with, .remedies = remedies, .open = zero_open,

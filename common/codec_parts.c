@@ -2,9 +2,6 @@
 /* codec_parts.c - heads of blocks and the JSON header of a .vct. */
 #include "common/codec_parts.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include <zlib.h>
 
 #include "common/json.h"

@@ -3,8 +3,6 @@
  * right, and nothing that is read is used as an index before it was compared with its bound. */
 #include "common/codec.h"
 
-#include <stdlib.h>
-
 #include <zstd.h>
 
 #include "common/codec_parts.h"

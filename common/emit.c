@@ -3,12 +3,7 @@
  * collect cells first because columns must be aligned and heads known. */
 #include "common/emit.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "common/utf8.h"

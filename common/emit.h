@@ -4,11 +4,7 @@
  *
  * Every value has a key (JSON, CSV) and a label (people); a NULL label hides it from people, a NULL
  * key from programs. Inside an array of objects people see one line per object, labels as heads. */
-#ifndef VC_EMIT_H
-#define VC_EMIT_H
-
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/io.h"
@@ -56,5 +52,3 @@ void vc_emit_color(struct vc_emit *e, const char *color);
 /* "1.25 GiB" into buf (at least 32 bytes); exact bytes below 1 KiB. Returns buf. */
 char *vc_bytes_text(uint64_t bytes, char *buf);
 char *vc_ns_text(uint64_t ns, char *buf);
-
-#endif

@@ -5,8 +5,6 @@
  * zstd finds the repetition of a training step much better in each column than in rows. */
 #include "common/codec.h"
 
-#include <stdlib.h>
-
 #include <zstd.h>
 
 #include "common/codec_parts.h"

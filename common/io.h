@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io.h - bytes in (files, pipes, gzip and zstd recognised by content) and bytes out (atomic). */
-#ifndef VC_IO_H
-#define VC_IO_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -55,5 +50,3 @@ int  vc_output_commit(struct vc_output *o, struct vc_error *err);
 char *vc_output_take(struct vc_output *o, size_t *n); /* memory: the bytes, NUL-terminated, now
 						       * yours; NULL: no memory */
 void vc_output_close(struct vc_output *o); /* NULL is fine */
-
-#endif

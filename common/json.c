@@ -3,8 +3,6 @@
 #include "common/json.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/utf8.h"
 #include "common/vec.h"

@@ -2,11 +2,6 @@
 /* opt.c - see opt.h */
 #include "common/opt.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/param.h"
 #include "common/utf8.h"
 #include "common/vec.h"

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* opt.h - commands and their options as tables: one row parses, prints help, completes in a shell
  * and is checked against the man page. */
-#ifndef VC_OPT_H
-#define VC_OPT_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/io.h"
@@ -92,5 +87,3 @@ void vc_opt_help(const struct vc_command *c, struct vc_output *out);
 /* A word as a POSIX shell has to be given it: as it is, or in single quotes. Cut short where n
  * bytes do not suffice. Returns buf. */
 char *vc_opt_word(const char *word, char *buf, size_t n);
-
-#endif

@@ -7,10 +7,6 @@
  * of an optimizer over its tensors that repeats. */
 #include "common/pattern.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/map.h"
 #include "common/vec.h"
 

@@ -8,13 +8,9 @@
 #include "common/torch_names.h"
 #include "simulator/anatomy/anatomy.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "simulator/anatomy/period.h"
 #include "simulator/replay/memo.h"
-
 
 enum { MICROS = 512 }; /* micro-batches of an iteration; bounds a table */
 

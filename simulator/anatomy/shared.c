@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shared.c - the anatomy of a trace and its layers, found out once and kept with it. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/anatomy/layers.h"

@@ -2,9 +2,6 @@
 /* chunks.c - see chunks.h */
 #include "simulator/models/chunks.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 /* ---- lists ---- */
 uint32_t vc_chunks_same(const struct vc_chunks *k, uint32_t list, const struct vc_chunk *x)
 {

@@ -12,8 +12,6 @@
  * only once the freeing one was waited for or the device is full.
  *
  * In `low` chunks are addresses only, cut from one range; memory is counted apart from them. */
-#include <inttypes.h>
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/models/chunks.h"

@@ -5,7 +5,6 @@
  * from cudaMalloc in its exact (rounded) size. Of several free chunks of one size CuPy takes the
  * one whose Python object lies lowest in the host's memory, which no replay can know: here the
  * lowest address of the device, or with an exact request the chunk at that address. */
-#include <stdio.h>
 
 #include "simulator/models/chunks.h"
 

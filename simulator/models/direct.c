@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* direct.c - no caching: cudaMalloc and cudaFree for every request. The baseline. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/replay/model.h"

@@ -6,10 +6,6 @@
  *
  * A list there is kept by address and searched for the smallest that fits, the first of equal ones:
  * the order of chunks.h. Merging lists block by block ends with the same blocks in any order. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/models/chunks.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch.c - PyTorch's CUDACachingAllocator, 2.0 to 2.15, as a model: the entry points. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/models/torch_index.h"
-
 
 static uint64_t limit_of(const struct vc_model *m, double bytes)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_expand.c - expandable segments: virtual ranges whose pages come and go (2.1 on). */
-#include <stdlib.h>
 
 #include "simulator/models/torch_index.h"
 

@@ -4,7 +4,6 @@
  * What a snapshot does not say is chosen so that it is exact where it can be: ages are 0; segment
  * and object numbers follow the order that the heap says; a virtual range begins at its first
  * mapped run, unless pages in front of it were seen to be mapped later. */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "common/windows.h"

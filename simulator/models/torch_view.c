@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_view.c - looking at the heap: snapshot order, statistics, invariants. */
-#include <inttypes.h>
-#include <stdlib.h>
 
 #include "simulator/models/torch_index.h"
 #include "common/vec.h"

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fidelity.c - does the model reproduce this recording? Watches a run under the recorded settings
  * with the recorded device answers, compares every address, every segment and the final heap. */
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/replay/observer.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lives.c - the life of every block, for pictures and tables. Above a limit the smallest and
  * shortest are left out and counted: a picture cannot show them anyway. */
-#include <stdlib.h>
 
 #include "common/pages.h"
 #include "common/vec.h"

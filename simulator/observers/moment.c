@@ -4,8 +4,6 @@
  *
  * Peaks follow each other closely, so nothing is walked or copied at one. A kind of block keeps
  * what it held at the newest peak when it changes for the first time after it. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/map.h"
 #include "common/pages.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oom.c - the first time the run ran out: what was asked, what was free, who held the rest. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/observers/heapmap.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pace.c - when the allocator went to the driver: what flushes and new segments cost a step. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/replay/observer.h"

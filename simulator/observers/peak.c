@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peak.c - the heap at its fullest while reserved memory is at its maximum, and what the unused
  * bytes are. */
-#include <stdlib.h>
 
 #include "simulator/observers/heapmap.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segments.c - what was obtained from the device, and when it was given back. Pages of an
  * expandable segment that are mapped next to each other at one event count as one piece. */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/replay/observer.h"

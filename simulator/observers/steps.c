@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps.c - marks and kernels of the recording, for the pictures that show when things happened. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/replay/observer.h"

@@ -5,8 +5,6 @@
  * events. A block's class is known only when it dies, so its bytes are added afterwards to every
  * bucket whose peak event it was alive at: as differences, by binary age, folded into the four
  * lifetime classes at the end, when the length of the trace is known. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/pages.h"
 #include "common/vec.h"

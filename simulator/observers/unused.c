@@ -3,7 +3,6 @@
  *
  * A look at the heap costs as much as there are blocks, so at most SAMPLES are kept: when they are
  * full, every second one goes, and the next ones lie twice as far apart. */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/observers/heapmap.h"

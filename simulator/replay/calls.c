@@ -2,8 +2,6 @@
 /* calls.c - see calls.h */
 #include "simulator/replay/calls.h"
 
-#include <stdlib.h>
-
 #include "common/vec.h"
 
 static void drop(struct vc_memo *m)

@@ -2,8 +2,6 @@
 /* engine.c - see engine.h: a run is set up, replayed or found among the known ones, handed over. */
 #include "simulator/replay/engine.h"
 
-#include <stdlib.h>
-
 #include "common/vec.h"
 #include "simulator/replay/engine_parts.h"
 #include "simulator/replay/known.h"

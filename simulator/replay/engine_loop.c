@@ -5,10 +5,6 @@
  * events come in batches; there is no heap call per event. */
 #include "simulator/replay/engine_parts.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "simulator/replay/past.h"
 #include "simulator/replay/start_heap.h"

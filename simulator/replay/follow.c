@@ -4,10 +4,7 @@
  * the head: the recorded driver had no memory left, so ours has none either. */
 #include "simulator/replay/follow.h"
 
-#include <stdlib.h>
-
 #include "common/vec.h"
-
 
 struct item { uint8_t kind; bool done; uint64_t addr, size; };
 struct range { uint64_t addr, size; };

@@ -6,8 +6,6 @@
 #include "simulator/replay/known.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "simulator/replay/past.h"
 #include "simulator/replay/sizes.h"

@@ -6,9 +6,6 @@
  * leads from the first event to the first event. */
 #include "simulator/replay/past.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/map.h"
 #include "common/vec.h"
 

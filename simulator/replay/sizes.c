@@ -2,8 +2,6 @@
 /* sizes.c - see sizes.h */
 #include "simulator/replay/sizes.h"
 
-#include <stdlib.h>
-
 #include "common/map.h"
 #include "common/vec.h"
 

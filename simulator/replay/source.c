@@ -2,9 +2,6 @@
 /* source.c - see source.h. Chaining transforms, traces in memory. */
 #include "simulator/replay/source.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/io.h"
 #include "simulator/replay/memo.h"
 #include "simulator/replay/transform.h"

@@ -3,9 +3,6 @@
  * where they differ, what follows is looked for a little further on. */
 #include "simulator/rewrite/releases.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "simulator/replay/memo.h"
 

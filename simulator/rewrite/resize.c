@@ -4,8 +4,6 @@
 #include "common/vec.h"
 #include "simulator/rewrite/shapes.h"
 
-#include <stdlib.h>
-
 enum { WAITING = 128 }; /* bounds a table */
 
 struct waiting { uint64_t id; size_t due; };

@@ -4,11 +4,7 @@
 #include "simulator/anatomy/layers.h"
 #include "simulator/replay/memo.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
-
 
 enum { BATCH = 4096 }; /* events read at once: bounds a table */
 

@@ -6,9 +6,6 @@
  * of its size takes its place. */
 #include "simulator/rewrite/warm_start.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/torch_names.h"
 #include "common/torch_sizes.h"
 #include "common/vec.h"

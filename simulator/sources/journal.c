@@ -2,9 +2,6 @@
 /* journal.c - the journal of a recording that is going on or was cut off, with the part of the
  * trace that was written before: what `vramcast recover` would make of it, without touching it.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/codec.h"
 #include "common/journal.h"

@@ -4,8 +4,6 @@
  *
  * What it has: every allocation and free of a GPU with its address, in whole 512 bytes (the rounded
  * size, not the request). What it lacks: segments, streams of blocks, the heap at the start. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/json.h"

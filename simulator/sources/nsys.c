@@ -5,10 +5,6 @@
  * Inside PyTorch these are segments of its allocator, never blocks; so they are evidence, and no
  * run can be replayed from them. Kinds of memory are those of CUPTI less one
  * (CUpti_ActivityMemoryKind, cupti_activity.h): nsys's table ENUM_CUDA_MEM_KIND names them. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/map.h"

@@ -3,8 +3,6 @@
  *
  * A header (total, other, conf, events, ...), then one operation per line: m ID SIZE STREAM, f
  * ID, ... (tests/golden/README.md). Lines from '#' on are skipped. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/map.h"

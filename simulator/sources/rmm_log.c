@@ -5,8 +5,6 @@
  * "free" (rmm/mr/logging_resource_adaptor.hpp, 25.12; Time is %H:%M:%S.%f of its logger, Stream a
  * pointer in hexadecimal). Sizes are those that were asked for. Lines may have been written by
  * several threads; they stand in the order in which they happened. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/map.h"

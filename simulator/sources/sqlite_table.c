@@ -3,8 +3,6 @@
 #include "simulator/sources/sqlite_table.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 enum {

@@ -3,9 +3,6 @@
  *
  * Per device: the heap before the first event (the final one, played backwards), the events with
  * addresses turned into ids, the final heap. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/map.h"

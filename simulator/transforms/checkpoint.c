@@ -3,9 +3,6 @@
  * (simulator/anatomy/layers.h); what a segment keeps for its backward pass is given back as soon as
  * it was used, but for its output, and asked for again in the same order just before the segment's
  * backward pass begins. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/replay/transform.h"

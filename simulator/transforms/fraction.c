@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fraction.c - what-if: torch.cuda.set_per_process_memory_fraction at the start. */
-#include <string.h>
 
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/rewrite.h"

@@ -14,7 +14,6 @@
  * before each gather with two units on their way back, for the older of them (limit_all_gathers).
  *
  * The blocks of each stream are of a pool of their own, which is most of what FSDP reserves. */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/replay/transform.h"

@@ -5,8 +5,6 @@
  * back by itself right behind that gradient (the input of a layer, the values a norm scales); an
  * adapted layer keeps its input for the adapter. Shapes are guessed (simulator/rewrite/shapes.h).
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/torch_names.h"
 #include "simulator/replay/transform.h"

@@ -2,8 +2,6 @@
 /* mixture.c - what-if: batches of varying length. Each added iteration has its own share of the
  * recorded data, spread evenly over the range (golden-ratio sequence: the same on every machine).
  */
-#include <math.h>
-#include <stdlib.h>
 
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"

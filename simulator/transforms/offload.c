@@ -3,7 +3,6 @@
  * out soon after they are made, back when the operation that needs them begins, and gone when it
  * ends. What an operation saves includes its weights: their copies come back beside the
  * activations. */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/replay/transform.h"

@@ -2,8 +2,6 @@
 /* optimizer.c - what-if: another optimizer. Its states replace the recorded ones, its temporaries
  * the large blocks of the recorded optimizer phases. Shapes are not recorded; Adafactor's
  * states follow those of simulator/rewrite/shapes.h. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "simulator/anatomy/reduction.h"
 #include "simulator/anatomy/formulas.h"

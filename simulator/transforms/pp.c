@@ -5,7 +5,6 @@
  * micro-batches, gradients while later ones run, and buffers for what it receives of every
  * micro-batch; the last keeps the outputs of all and joins them. Without layers: an equal share
  * of everything. */
-#include <stdlib.h>
 
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/resize.h"

@@ -4,7 +4,6 @@
  * worst: the others hold what a caching allocator holds once it has seen its own peak, which is the
  * steady state of such processes. aligned: they are always where this one is. optimal: they need
  * only what is live, and peak when this one does not (the mean). */
-#include <stdlib.h>
 
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/rewrite.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* window.c - what-if: only a part of the recording. What is alive where it begins is asked for
  * first, so that every block that is given back was asked for. */
-#include <stdlib.h>
 
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/replay/transform.h"

@@ -11,8 +11,6 @@
  * parameters, the bucket and a shard of gradients stay for good; parameters are gathered in parts
  * on a stream of their own, and stay until their gradient is there as long as fewer than
  * stage3_max_live_parameters are. Activations stay as recorded. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/anatomy/formulas.h"

@@ -107,8 +107,7 @@ static int bfc_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_
 		return VC_DONE;
 	if (rounded < rq->size || rounded > 1ull << 62)
 		return refuse(m, rq, rq->size);
-	if (!vc_chunks_room(&b->k, 2, 0))
-		return vc_nomem(err, "the bfc model");
+	VC_HAVE(vc_chunks_room(&b->k, 2, 0), "the bfc model", err);
 	i = vc_chunks_best(&b->k, 0, rounded);
 	if (!i && extend(m, rounded, rq->stream))
 		i = vc_chunks_best(&b->k, 0, rounded);

@@ -211,7 +211,6 @@ int vc_chunks_trim(struct vc_model *m, uint64_t pool, struct vc_error *err)
 {
 	struct vc_chunks *k = m->state;
 
-	(void)pool, (void)err;
 	for (uint32_t i = 0; i < k->regions; i++) {
 		struct vc_region *r = &k->region[i];
 

@@ -269,7 +269,6 @@ static void async_sync(struct vc_model *m, uint32_t stream)
 /* empty_cache of the backend: the device is waited for, then cudaMemPoolTrimTo(0). */
 static int async_trim(struct vc_model *m, uint64_t pool, struct vc_error *err)
 {
-	(void)pool, (void)err;
 	wait_for(m, VC_STREAM_ALL, 0);
 	return VC_DONE;
 }
@@ -278,7 +277,6 @@ static int async_fraction(struct vc_model *m, double f, struct vc_error *err)
 {
 	struct pool *p = m->state;
 
-	(void)err;
 	p->limit = (uint64_t)(f * (double)vc_device_config(m->device)->total);
 	return VC_DONE;
 }

@@ -110,7 +110,6 @@ static int torch_fraction(struct vc_model *m, double f, struct vc_error *err)
 	const struct vc_device_config *d = vc_device_config(m->device);
 	double bytes = f * (double)(t->r->limit_of_prop ? d->prop_total : d->total);
 
-	(void)err;
 	if (t->r->fraction_off) {
 		torch_raise(t, "module 'torch.xpu' has no attribute "
 			    "'set_per_process_memory_fraction'");

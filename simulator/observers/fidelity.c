@@ -42,7 +42,6 @@ static int count_segment(void *arg, const struct vc_extent *x)
 
 static int fidelity_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
 {
-	(void)err;
 	return m->type->walk(m, count_segment, o->state); /* the starting heap is in both */
 }
 

@@ -153,8 +153,6 @@ static int lives_end(struct vc_observer *o, const struct vc_model *m, struct vc_
 {
 	struct state *st = o->state;
 
-	(void)m;
-	(void)err;
 	classify(st, r->stats.events);
 	r->lives = (struct vc_lives){ st->at, st->n, st->dropped };
 	st->at = NULL;

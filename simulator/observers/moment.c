@@ -219,7 +219,6 @@ static int moment_end(struct vc_observer *o, const struct vc_model *m, struct vc
 {
 	struct state *st = o->state;
 
-	(void)m;
 	r->moment = st->m;
 	return st->kinds ? find_most(st, o->meta, &r->moment, err) : VC_OK;
 }

@@ -54,8 +54,6 @@ static int oom_end(struct vc_observer *o, const struct vc_model *m, struct vc_re
 {
 	struct state *st = o->state;
 
-	(void)m;
-	(void)err;
 	r->oom = st->report;
 	r->last = st->map;
 	st->report = (struct vc_oom_report){ 0 };
@@ -66,7 +64,6 @@ static int oom_end(struct vc_observer *o, const struct vc_model *m, struct vc_re
 /* Another version says it in other words. */
 static bool oom_repeat(const struct vc_result *of, struct vc_result *to)
 {
-	(void)to;
 	return !of->oom.happened && !of->last.n;
 }
 

@@ -19,7 +19,6 @@ static int pace_begin(struct vc_observer *o, const struct vc_model *m, struct vc
 {
 	struct state *st = o->state;
 
-	(void)err;
 	st->retries = m->now.retries;
 	st->now = (struct vc_pace_at){ 0 };
 	return VC_OK;
@@ -54,8 +53,6 @@ static int pace_end(struct vc_observer *o, const struct vc_model *m, struct vc_r
 {
 	struct state *st = o->state;
 
-	(void)m;
-	(void)err;
 	r->pace = st->p;
 	st->p = (struct vc_pace){ 0 };
 	return VC_OK;

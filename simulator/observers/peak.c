@@ -58,8 +58,6 @@ static int peak_end(struct vc_observer *o, const struct vc_model *m, struct vc_r
 {
 	struct state *st = o->state;
 
-	(void)m;
-	(void)err;
 	vc_heapmap_unused(&st->map, &r->fragmentation);
 	r->peak = st->map;
 	st->map.at = NULL;

@@ -45,7 +45,6 @@ static int steps_end(struct vc_observer *o, const struct vc_model *m, struct vc_
 {
 	struct state *st = o->state;
 
-	(void)m;
 	if (st->s.count) {
 		st->s.confidence = 1;
 		st->s.from = strdup("marks");

@@ -291,7 +291,6 @@ static int timeline_end(struct vc_observer *o, const struct vc_model *m, struct 
 {
 	struct state *st = o->state;
 
-	(void)err;
 	close_bucket(st);
 	for (size_t k = 0; k < st->births.pages; k++) {
 		for (uint64_t i = 0; st->births.page[k] && i < VC_PAGE_RECORDS; i++) {

@@ -66,7 +66,6 @@ static int unused_begin(struct vc_observer *o, const struct vc_model *m, struct 
 {
 	struct state *st = o->state;
 
-	(void)m;
 	st->span = 1;
 	st->at = calloc(SAMPLES + 1, sizeof(*st->at)); /* one more for the end */
 	VC_HAVE(st->at, "the unused bytes", err);

@@ -86,8 +86,7 @@ static int setup(struct vc_engine *e, struct vc_error *err)
 
 		if (r == VC_RAISED)
 			return vc_fail(err, VC_EUSAGE, "%s", e->model.note);
-		if (r < 0)
-			return r;
+		VC_TRY(r);
 	}
 	return setup_observers(e, err);
 }

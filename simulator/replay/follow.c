@@ -60,7 +60,6 @@ static void on_free(void *arg, uint64_t addr, uint64_t size)
 {
 	struct vc_follow *f = arg;
 
-	(void)size;
 	for (size_t i = f->head; i < f->n; i++) {
 		struct item *it = &f->item[i];
 

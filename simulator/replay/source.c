@@ -141,7 +141,6 @@ static long memory_next(struct vc_source *s, struct vc_event *ev, size_t cap, st
 	struct memory *m = s->state;
 	size_t n = m->trace->n - m->at;
 
-	(void)err;
 	if (n > cap)
 		n = cap;
 	if (n)

@@ -250,8 +250,7 @@ int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w,
 {
 	int rc = vc_clone_init(&r->c, s, w, err);
 
-	if (rc < 0)
-		return rc;
+	VC_TRY(rc);
 	vc_clone_say_heap(&r->c, s);
 	if (!r->c.a.iterations)
 		rc = vc_fail(err, VC_EUSAGE, "%s: no iterations found in the recording, so what is "

@@ -66,8 +66,7 @@ long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct 
 		int r = read_all(s, w, err);
 		if (r == VC_OK)
 			r = s->type->rewrite(s, w, err);
-		if (r < 0)
-			return r;
+		VC_TRY(r);
 		w->ready = true;
 		if (w->next_id > s->meta->max_id)
 			s->meta->max_id = w->next_id;

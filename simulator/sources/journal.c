@@ -101,8 +101,7 @@ static long next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc
 		for (size_t i = 0; i < n; i++) {
 			int r = vc_journal_decode(st->decoder, st->reader, &rec[i], &ev[k], err);
 
-			if (r < 0)
-				return r;
+			VC_TRY(r);
 			k += r;
 		}
 	} while (n && !k);

@@ -245,13 +245,10 @@ static long next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc
 		if (!st->given && st->others && n + 1 < cap)
 			ev[n++] = (struct vc_event){ .kind = VC_EV_OTHERS, .size = st->others };
 		st->given = true;
-		r = operation(s, line, &ev[n], err);
-		if (r < 0)
-			return r;
+		VC_TRY(r = operation(s, line, &ev[n], err));
 		n += (size_t)r;
 	}
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	return vc_meta_ok(s->meta) ? (long)n : vc_nomem(err, "the script's words");
 }
 

@@ -166,13 +166,10 @@ static long next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc
 	while (n < cap && (r = next_line(s, buf, field, err)) > 0) {
 		if (!*buf)
 			continue;
-		r = event_of(s, field, &ev[n], err);
-		if (r < 0)
-			return r;
+		VC_TRY(r = event_of(s, field, &ev[n], err));
 		n += (size_t)r;
 	}
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	if (!r && !s->meta->complete && s->meta->unmatched_frees)
 		vc_meta_note(s->meta, "%llu frees are of blocks from before the log began",
 			     (unsigned long long)s->meta->unmatched_frees);

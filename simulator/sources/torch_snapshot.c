@@ -508,9 +508,7 @@ static long next(struct vc_source *src, struct vc_event *ev, size_t cap, struct 
 
 	while (n < cap) {
 		if (st->few_at == st->few_n) {
-			rc = refill(st, src->meta, err);
-			if (rc < 0)
-				return rc;
+			VC_TRY(rc = refill(st, src->meta, err));
 			if (!rc)
 				break;
 		}

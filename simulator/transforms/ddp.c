@@ -35,7 +35,6 @@ static int ddp_open(struct vc_source *s, struct vc_error *err)
 
 static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 {
-	(void)r;
 	return b->size;
 }
 

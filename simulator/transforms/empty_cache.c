@@ -32,8 +32,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	struct vc_anatomy a;
 	int r = vc_whole_anatomy(w, s->meta, &a, err);
 
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	if (!a.iterations)
 		r = vc_fail(err, VC_EUSAGE,
 			    "empty_cache: no iterations found in the recording; mark them "

@@ -133,9 +133,7 @@ static long leak_next(struct vc_source *s, struct vc_event *ev, size_t cap, stru
 
 		l->w.m = l->w.at = 0;
 		l->over = l->made++ == cfg->steps;
-		r = l->over ? vc_clone_rest(&l->c, l->rest, err) : one_more(l, err);
-		if (r < 0)
-			return r;
+		VC_TRY(r = l->over ? vc_clone_rest(&l->c, l->rest, err) : one_more(l, err));
 		s->meta->max_id = l->w.next_id;
 	}
 	return n;

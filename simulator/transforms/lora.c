@@ -375,7 +375,6 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 static int leave(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
 		 struct vc_error *err)
 {
-	(void)p;
 	return vc_resize_release(r, e, err);
 }
 
@@ -398,7 +397,6 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 
 static void step(const void *config, struct vc_step_change *c)
 {
-	(void)config;
 	c->frozen = true;
 }
 

@@ -21,8 +21,6 @@ static const struct vc_param params[] = {
 
 static int offload_open(struct vc_source *s, struct vc_error *err)
 {
-	(void)s;
-	(void)err;
 	return VC_OK;
 }
 

@@ -34,7 +34,6 @@ static int optimizer_open(struct vc_source *s, struct vc_error *err)
 
 static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 {
-	(void)r;
 	if (b->category == VC_CAT_STATE)
 		return 0;
 	return b->category == VC_CAT_OPTIMIZER_TEMP && b->size >= SMALL ? 0 : b->size;

@@ -25,8 +25,7 @@ static int by_iterations(struct vc_source *s, const struct vc_whole *w, size_t *
 	struct vc_anatomy a;
 	int r = vc_whole_anatomy(w, s->meta, &a, err);
 
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	*from = *to = w->n;
 	for (size_t k = 0; k < a.spans; k++) {
 		uint32_t i = a.span[k].iteration;

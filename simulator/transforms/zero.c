@@ -304,7 +304,6 @@ static int asked(struct vc_resize *r, const struct vc_block_life *b, const struc
 	struct zero *z = zero_of(r);
 	const struct config *c = config_of(z);
 
-	(void)b;
 	if (!z->waiting || e[-1].kind != VC_EV_FREE)
 		return VC_OK;
 	z->waiting = false;

@@ -8,6 +8,7 @@
 #include "common/vec.h"
 #include "simulator/advise/report.h"
 #include "common/workers.h"
+#include "simulator/session/answer.h"
 
 struct config {
 	struct vc_run_options run;
@@ -371,7 +372,10 @@ static void emit_all(struct vc_emit *e, const struct tune *t, const struct trial
 {
 	const struct vc_result as_now = { .basis = now->basis };
 	bool better = is_better(recommended(t), now);
+	char cannot[400];
 
+	vc_answer_cannot(&t->session, now->stats.peak_reserved, now->low, now->high, cannot,
+			 sizeof(cannot));
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "schema", NULL, "vramcast.tune/1");
 	vc_report_trace(e, &t->session, &t->plan, &as_now);
@@ -386,14 +390,20 @@ static void emit_all(struct vc_emit *e, const struct tune *t, const struct trial
 	vc_emit_end(e);
 	vc_emit_bool(e, "helps", NULL, better);
 	vc_emit_bytes(e, "saves_at_least", NULL, better ? saves(recommended(t), now) : 0);
-	vc_emit_array(e, "best", "The best settings:");
+	vc_emit_text(e, "cannot_tell", NULL, *cannot ? cannot : NULL);
+	vc_emit_array(e, "best", *cannot ? NULL : "The best settings:");
 	for (size_t i = 0; i < t->n && i < t->cfg->top; i++) {
 		vc_emit_object(e, NULL, NULL);
-		emit_trial(e, &t->trial[i], true);
+		emit_trial(e, &t->trial[i], !*cannot);
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
-	emit_advice(e, t, now, better);
+	if (*cannot) {
+		vc_emit_text(e, "line", NULL, NULL);
+		vc_emit_line(e, "%s", cannot);
+	} else {
+		emit_advice(e, t, now, better);
+	}
 	vc_emit_end(e);
 }
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convolution.h - a convolution as cuDNN is asked for it, and the plans it answers with, as text:
  * the rows of a table of workspaces (docs/reference/null-gpu.md) and the labels of a recording. */
-#pragma once
+#ifndef VC_CONVOLUTION_H
+#define VC_CONVOLUTION_H
 
-#include "common/std.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define VC_PLANS_MOST 64          /* of one list; 40 is the longest seen */
 #define VC_PLANS_KEY 512
@@ -55,3 +58,5 @@ struct vc_cudnn_plans {
 /* "4096tr,0" */
 int vc_cudnn_plans_text(const struct vc_cudnn_plans *p, char *out, size_t n);
 bool vc_cudnn_plans_read(const char *text, struct vc_cudnn_plans *p);
+
+#endif

@@ -3,6 +3,8 @@
 #include "common/error.h"
 
 #include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "common/utf8.h"
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hash.h - bytes to a number for tables in memory; no file holds it, so it may change. */
-#pragma once
+#ifndef VC_HASH_H
+#define VC_HASH_H
 
-#include "common/std.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 static inline uint64_t vc_hash_bytes(const void *bytes, size_t n)
 {
@@ -18,3 +21,5 @@ static inline uint64_t vc_hash_bytes(const void *bytes, size_t n)
 	memcpy(&w, p, n);
 	return (h ^ w) * 0xff51afd7ed558ccdu;
 }
+
+#endif

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.h - reads JSON of any size token by token, and writes JSON strings. */
-#pragma once
+#ifndef VC_JSON_H
+#define VC_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "common/error.h"
 #include "common/io.h"
@@ -34,3 +39,5 @@ int vc_json_skip(struct vc_json *j, int token, struct vc_error *err);
 
 /* "text" with quotes and escapes; what is not UTF-8 becomes U+FFFD. */
 void vc_json_quote(struct vc_output *o, const char *text, size_t len);
+
+#endif

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* largest.h - the largest value that fits, where fitting need not be monotone. */
-#pragma once
+#ifndef VC_LARGEST_H
+#define VC_LARGEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "common/error.h"
 
@@ -26,3 +31,5 @@ struct vc_found {
 /* Doubling, bisection, then the next values and the round ones above the first failure, and some
  * values below what was found. */
 int vc_search_run(const struct vc_search *s, struct vc_found *out, struct vc_error *err);
+
+#endif

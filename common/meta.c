@@ -4,6 +4,9 @@
 #include "common/meta.h"
 
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/program.h"
 #include "common/vec.h"

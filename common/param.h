@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* param.h - a typed table of parameters: the same rows parse, print and document. */
-#pragma once
+#ifndef VC_PARAM_H
+#define VC_PARAM_H
+
+#include <stddef.h>
+#include <stdint.h>
 
 #include "common/error.h"
 
@@ -63,3 +67,5 @@ uint64_t vc_size_of(double bytes);
 
 /* The name nearest to `word` among `n` names, or NULL when none is near ("did you mean"). */
 const char *vc_nearest(const char *word, const char *const *names, size_t n);
+
+#endif

@@ -121,7 +121,8 @@ static int push_list(struct pickle_machine *m)
 	struct vc_pickle_value v = { .type = VC_PV_LIST };
 	int rc = run ? m->b->again(m->b->arg, run->list, &v.ref, m->err) : 0;
 
-	VC_TRY(rc);
+	if (rc < 0)
+		return rc;
 	if (!rc) {
 		VC_TRY(push_new(m, VC_PV_LIST));
 		if (items)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* site.h - call sites as a person would name them. */
-#pragma once
+#ifndef VC_SITE_H
+#define VC_SITE_H
 
 #include "common/meta.h"
 
@@ -16,3 +17,5 @@ void vc_site_text(const struct vc_meta *m, uint32_t site, char *buf, size_t cap)
  * else the last part. Points into path. */
 const char *vc_site_public(const char *path);
 const char *vc_label_text(const struct vc_meta *m, uint32_t label); /* "" when unknown */
+
+#endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_sizes.h - sizes that are PyTorch's own and nobody's tensor, from torch_sizes.def. */
-#pragma once
+#ifndef VC_TORCH_SIZES_H
+#define VC_TORCH_SIZES_H
 
-#include "common/std.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Is it the size of a cuBLAS workspace, on whatever card and version? */
 static inline bool vc_is_torch_workspace(uint64_t bytes)
@@ -34,3 +36,5 @@ static inline bool vc_is_odd_torch_workspace(uint64_t bytes)
 {
 	return vc_is_torch_workspace(bytes) && bytes & (bytes - 1);
 }
+
+#endif

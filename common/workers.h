@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workers.h - the same job for many indices on several threads, results taken in order. */
-#pragma once
+#ifndef VC_WORKERS_H
+#define VC_WORKERS_H
+
+#include <stddef.h>
 
 #include "common/error.h"
 
@@ -18,3 +21,5 @@ size_t vc_workers_most(size_t most);
 
 /* Runs all; the first failure (by index) ends it and is returned. */
 int vc_workers_run(const struct vc_work *w, struct vc_error *err);
+
+#endif

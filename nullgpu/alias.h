@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alias.h - another name for a stand-in: some packages bring CUDA's runtime under a name with a
  * hash in it (libcudart.faf08d9a.so.13), and look for it by that. */
-#pragma once
+#ifndef VC_ALIAS_H
+#define VC_ALIAS_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "common/error.h"
 
@@ -12,3 +16,5 @@ bool vc_alias_base(const char *soname, char *out, size_t size);
  * it claims to define. Made from `model` (nullgpu/build.mk), whose names are filled in. */
 int vc_alias_write(const char *model, const char *path, const char *soname, const char *base,
 		   struct vc_error *err);
+
+#endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn.h - shared by the files of the stand-in libcudnn. */
-#pragma once
+#ifndef VC_CUDNN_H
+#define VC_CUDNN_H
 
 #include "nullgpu/null.h"
 
@@ -17,3 +18,5 @@ struct vc_cudnn_tensor {
 size_t vc_cudnn_width(int type);
 
 VC_SHARED size_t cudnnGetVersion(void);
+
+#endif

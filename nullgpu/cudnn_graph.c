@@ -8,6 +8,10 @@
 #include "nullgpu/cudnn_graph.h"
 #include "nullgpu/usage.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 /* cudnnBackendAttributeName_t */
 enum {
 	A_CONV_DILATIONS = 102,
@@ -343,6 +347,7 @@ VC_API(int, cudnnBackendDestroyDescriptor, struct vc_cudnn_node *d)
 	free(d);
 	return 0;
 }
+
 
 VC_API(int, cudnnBackendSetAttribute, struct vc_cudnn_node *d, int name, int type, int64_t count,
        const void *value)

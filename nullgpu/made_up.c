@@ -5,6 +5,7 @@
 #include "nullgpu/usage.h"
 
 #include <pthread.h>
+#include <stddef.h>
 
 #define MARKS 256 /* beyond them the oldest is forgotten */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl.h - what the files of the stand-in libnccl share. */
-#pragma once
+#ifndef VC_NCCL_H
+#define VC_NCCL_H
 
 #include "nullgpu/exchange.h"
 
@@ -29,3 +30,5 @@ int vc_nccl_charge(int device, int ranks);
 void vc_nccl_meet(struct vc_nccl *c, int peer);
 /* Drops what the communicator has not received yet. */
 void vc_nccl_forget(const struct vc_nccl *c);
+
+#endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plans_rows.h - rows of a table of shapes become the graphs that PyTorch builds of them. */
-#pragma once
+#ifndef VC_PLANS_ROWS_H
+#define VC_PLANS_ROWS_H
 
 #include "nullgpu/plans.h"
 
@@ -10,3 +11,5 @@ bool vc_rows_graph(const char *key, struct vc_wire *w, enum vc_plans_mode *mode)
 
 /* What stands behind a direction for a mode: "", "/b" or "/fallback". Instant and A are one. */
 const char *vc_rows_mode(enum vc_plans_mode mode);
+
+#endif

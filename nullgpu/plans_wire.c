@@ -5,6 +5,7 @@
 #include "common/vec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

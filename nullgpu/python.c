@@ -4,6 +4,10 @@
 #include "nullgpu/python.h"
 
 #include <glob.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runtime.h - shared by the files of the stand-in libcudart; built once per CUDA major version. */
-#pragma once
+#ifndef VC_RUNTIME_H
+#define VC_RUNTIME_H
 
 #include "nullgpu/null.h"
 
@@ -12,3 +13,5 @@
 int vc_runtime_result(int rc);
 /* The first runtime call starts the driver, which may load an injected tool. */
 void vc_runtime_start(void);
+
+#endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* space.h - a range of addresses handed out piece by piece, by the policy of the driver. */
-#pragma once
+#ifndef VC_SPACE_H
+#define VC_SPACE_H
 
-#include "common/std.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct vc_range {
 	uint64_t at, size, tag; /* tag: the owner's business */
@@ -32,3 +35,5 @@ struct vc_space {
 uint64_t vc_space_take(struct vc_space *s, uint64_t size);
 /* Gives a piece back; it joins the holes beside it. */
 void vc_space_give(struct vc_space *s, uint64_t at, uint64_t size);
+
+#endif

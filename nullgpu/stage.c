@@ -12,6 +12,9 @@
 
 #include <dirent.h>
 #include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

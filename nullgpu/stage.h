@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage.h - the private folder in which a program finds the null GPU instead of the CUDA
  * libraries. */
-#pragma once
+#ifndef VC_STAGE_H
+#define VC_STAGE_H
+
+#include <stddef.h>
 
 #include "common/error.h"
 
@@ -23,3 +26,5 @@ struct vc_stage {
 int vc_stage_open(struct vc_stage *s, const char *package, const char *libraries,
 		  struct vc_error *err);
 void vc_stage_close(struct vc_stage *s);
+
+#endif

@@ -149,6 +149,8 @@ class Run(_Short):
 
     def __str__(self) -> str:
         where = self.gpu or gib(self.capacity)
+        if self.json.get("cannot_tell"):
+            return f"{self.verdict} on {where}: {self.json['cannot_tell']}"
         return (f"{self.verdict} on {where}: {gib(self.peak_used)} of {gib(self.capacity)} used at "
                 f"the peak")
 
@@ -308,6 +310,9 @@ class Fit(_Short):
 
     def __str__(self) -> str:
         where = self.gpu or gib(self.json["capacity"])
+        if self.json.get("cannot_tell") and self.certain != self.possible:
+            return (f"largest {self.find} that fits {where}: {self.json['cannot_tell']}; certain up "
+                    f"to {self.certain}")
         return f"largest {self.find} that fits {where}: {self.largest}, recommended {self.recommended}"
 
     def rows(self) -> List[Row]:

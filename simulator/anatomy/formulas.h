@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* formulas.h - published arithmetic of model states: optimizers, LoRA, ZeRO, activations. Every
  * function says its source; docs/reference/transforms.md names them in one place. */
-#pragma once
+#ifndef VC_FORMULAS_H
+#define VC_FORMULAS_H
 
-#include "common/std.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 enum vc_optimizer {
 	VC_OPT_SGD, VC_OPT_MOMENTUM, VC_OPT_ADAM, VC_OPT_ADAMW, VC_OPT_AMSGRAD, VC_OPT_ADAFACTOR,
@@ -48,3 +50,5 @@ double vc_llama_rest(double heads);
 double vc_llama_eager(double h, double g, double element);
 /* Worst case of the loss: logits in 16 bit, their float copy, log-softmax and both gradients. */
 double vc_logits(double tokens, double vocabulary);
+
+#endif

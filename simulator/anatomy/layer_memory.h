@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layer_memory.h - the layers of a model and the memory that each stands for. */
-#pragma once
+#ifndef VC_LAYER_MEMORY_H
+#define VC_LAYER_MEMORY_H
 
 #include "simulator/replay/source.h"
 #include "simulator/anatomy/anatomy.h"
@@ -25,3 +26,5 @@ struct vc_layering {
 int vc_layering_read(struct vc_layering *l, const struct vc_anatomy *a, const struct vc_trace *t,
 		     struct vc_error *err);
 void vc_layering_fini(struct vc_layering *l);
+
+#endif

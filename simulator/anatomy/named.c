@@ -3,6 +3,9 @@
 #include "common/torch_names.h"
 #include "simulator/anatomy/period.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/vec.h"
 
 /* What comes before the first forward pass is not of the first iteration. */

@@ -487,6 +487,8 @@ void vc_answer_text(const struct vc_result *r, bool by_time, char *buf, size_t c
 
 	if (!r->stats.allocs && !r->stats.peak_reserved) {
 		snprintf(buf, cap, "Nothing was asked for");
+	} else if (r->trust.cannot[0]) {
+		snprintf(buf, cap, "How much it needs these recordings cannot tell");
 	} else if (r->oom.happened && f.verdict == VC_OOM) {
 		failure_text(r, &f, by_time, buf, cap);
 	} else if (f.leak && f.verdict == VC_FITS) {
@@ -560,7 +562,10 @@ const char *vc_verdict_text(const struct vc_result *r, char *buf, size_t n)
 	char line[320], low[32], high[32], all[32];
 
 	say_replay(r, line, sizeof(line));
-	if (!a->level || a->low == a->high)
+	if (a->cannot[0])
+		snprintf(buf, n, "%s: %s", a->verdict == VC_UNDECIDED ? "undecided" :
+			 r->info.capacity ? end_text(a->verdict) : "not known", a->cannot);
+	else if (!a->level || a->low == a->high)
 		snprintf(buf, n, "%s", line);
 	else if (a->assumed)
 		snprintf(buf, n, "%s, by the %s (--assume); best estimate: %s",

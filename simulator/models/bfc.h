@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bfc.h - what the files of the bfc model share. */
-#pragma once
+#ifndef VC_BFC_H
+#define VC_BFC_H
 
 #include "simulator/models/chunks.h"
 
@@ -28,3 +29,5 @@ struct bfc {
 };
 
 void bfc_text_oom(struct vc_model *m, uint64_t asked, uint64_t rounded);
+
+#endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_size.h - bytes as PyTorch prints them in its messages. */
-#pragma once
+#ifndef VC_TORCH_SIZE_H
+#define VC_TORCH_SIZE_H
 
-#include "common/std.h"
+#include <stdint.h>
+#include <stdio.h>
 
 struct torch_size_text { char s[40]; };
 
@@ -21,3 +23,5 @@ static inline struct torch_size_text torch_size_text(uint64_t n)
 		snprintf(o.s, sizeof(o.s), "%.2f GiB", (double)n / 1073741824.0);
 	return o;
 }
+
+#endif

@@ -6,7 +6,8 @@
  *	VC_TREAP(piece_by_size, struct piece, x->size < y->size)
  * which makes piece_by_size_put(), _cut(), _end() and _step(). The order must tell any two elements
  * of one tree apart. */
-#pragma once
+#ifndef VC_TREAP_H
+#define VC_TREAP_H
 
 #include <stdint.h>
 
@@ -99,3 +100,5 @@ static inline uint32_t vc_treap_priority(uint32_t i)
 		} \
 		return best; \
 	}
+
+#endif

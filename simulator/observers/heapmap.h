@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heapmap.h - the heap at one moment, with call sites: shared by the observers that look at it. */
-#pragma once
+#ifndef VC_HEAPMAP_H
+#define VC_HEAPMAP_H
 
 #include "common/pages.h"
 #include "simulator/replay/observer.h"
@@ -21,3 +22,5 @@ int vc_heapmap_take(struct vc_heap_map *map, const struct vc_model *m, const str
 
 /* What its unused bytes are, added to *f: the classes of docs/reference/models.md. */
 void vc_heapmap_unused(const struct vc_heap_map *map, struct vc_fragmentation *f);
+
+#endif

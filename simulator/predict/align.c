@@ -6,10 +6,6 @@
  * remain, a small dynamic program that also takes sizes that merely could belong together. Ratios
  * that turn up again and again there (n = (side/16)^2 + 1 tokens gives 101/50) are laws not known
  * beforehand: they are added and the first step is repeated once. */
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "simulator/predict/align.h"
 #include "common/vec.h"
@@ -442,14 +438,13 @@ static bool is_side(const struct vc_take *a, size_t na, const struct vc_take *b,
 }
 
 static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
-		     double ratio, double second, uint32_t **out, struct vc_error *err)
+		     double ratio, uint32_t **out, struct vc_error *err)
 {
 	double square = ratio * ratio;
 	const struct vc_ratios by_degree[] = {
-		{ .at = { 1, ratio, second }, .n = 3 },
-		{ .at = { 1, ratio, second, square, second * second }, .n = 5 },
-		{ .at = { 1, ratio, second, square, second * second, square * ratio,
-		  square * square }, .n = 7 },
+		{ .at = { 1, ratio }, .n = 2 },
+		{ .at = { 1, ratio, square }, .n = 3 },
+		{ .at = { 1, ratio, square, square * ratio, square * square }, .n = 5 },
 	};
 	uint32_t *best = malloc(sizeof(*best) * (na + 1)), *next = malloc(sizeof(*next) * (na + 1));
 	int rc = best && next ? 0 : vc_nomem(err, "the alignment of two recordings");
@@ -489,7 +484,7 @@ static struct vc_take *nameless(const struct vc_take *t, size_t n)
 /* Two runs that make the same requests from the same places, each of which lives as long as in the
  * other, are matched one by one. Sizes must not decide there: (1000 + 2) * 2 = 2000 + 4 looks like
  * growth in proportion between different layers. */
-static bool is_twin_run(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
+static bool is_same_run(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
 			double ratio)
 {
 	double all = 0,
@@ -524,19 +519,18 @@ static int one_by_one(size_t n, uint32_t **out, struct vc_error *err)
  * only where they explain allocations that would stay alone otherwise. Where call sites do not fit
  * together (a line was added to the script in between) the order of sizes has to do. */
 int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
-		  double ratio, double second, uint32_t **out, struct vc_error *err)
+		  double ratio, uint32_t **out, struct vc_error *err)
 {
 	uint32_t *without;
 
-	if ((ratio > 1) == (second > 1 || (second == 1 && ratio > 1)) &&
-	    is_twin_run(a, na, b, nb, ratio))
+	if (is_same_run(a, na, b, nb, ratio))
 		return one_by_one(na, out, err);
-	int rc = align_two(a, na, b, nb, ratio, second, out, err);
+	int rc = align_two(a, na, b, nb, ratio, out, err);
 
 	if (rc || holes(*out, na) * 4 < na)
 		return rc;
 	struct vc_take *x = nameless(a, na), *y = nameless(b, nb);
-	rc = x && y ? align_two(x, na, y, nb, ratio, second, &without, err) :
+	rc = x && y ? align_two(x, na, y, nb, ratio, &without, err) :
 		      vc_nomem(err, "the alignment");
 	VC_FREE(x, y);
 	if (!rc && holes(without, na) < holes(*out, na)) {
@@ -564,7 +558,7 @@ static bool keep(const struct vc_take *t, size_t n, const bool *skip, struct kep
 }
 
 int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const struct vc_take *b,
-		  size_t nb, const bool *skip_b, double ratio, double second, uint32_t *match,
+		  size_t nb, const bool *skip_b, double ratio, uint32_t *match,
 		  struct vc_error *err)
 {
 	struct kept x = { 0 }, y = { 0 };
@@ -573,7 +567,7 @@ int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const 
 			 0 : vc_nomem(err, "the alignment");
 
 	if (!rc)
-		rc = vc_align_best(x.take, x.n, y.take, y.n, ratio, second, &found, err);
+		rc = vc_align_best(x.take, x.n, y.take, y.n, ratio, &found, err);
 	for (size_t i = 0; !rc && i < na; i++)
 		match[i] = VC_UNMATCHED;
 	for (size_t i = 0; !rc && i < x.n; i++)

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* align.h - which allocation of one recording is which of another: an ordered matching. */
-#ifndef VC_ALIGN_H
-#define VC_ALIGN_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -35,16 +30,13 @@ size_t vc_align_slots(size_t n);
 int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
 	     struct vc_ratios *r, uint32_t *match, struct vc_error *err);
 
-/* The better of two matchings for a parameter whose values are `ratio` (b / a) apart: with
- * squares of it as a law, and without. `second`: of another parameter that acts elsewhere, in an
- * evaluation; 1: none. *out has na entries and is the caller's. */
+/* The better of two matchings for a parameter whose values are `ratio` (b / a) apart: with squares
+ * of it as a law, and without. *out has na entries and is the caller's. */
 int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
-		  double ratio, double second, uint32_t **out, struct vc_error *err);
+		  double ratio, uint32_t **out, struct vc_error *err);
 
 /* The same, without the allocations that `skip` says of a or b (NULL: none): match is na entries,
  * the caller's. */
 int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const struct vc_take *b,
-		  size_t nb, const bool *skip_b, double ratio, double second, uint32_t *match,
+		  size_t nb, const bool *skip_b, double ratio, uint32_t *match,
 		  struct vc_error *err);
-
-#endif

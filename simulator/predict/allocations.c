@@ -3,9 +3,6 @@
  * trace. */
 #include "simulator/predict/allocations.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/torch_names.h"
 #include "common/vec.h"
 #include "simulator/predict/call_sites.h"

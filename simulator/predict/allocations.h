@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* allocations.h - one recording as a list of allocations with their lives. */
-#ifndef VC_ALLOCATIONS_H
-#define VC_ALLOCATIONS_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "simulator/predict/align.h"
@@ -44,5 +39,3 @@ bool vc_allocations_called(const struct vc_allocations *m, uint32_t i, int depth
 
 /* The file that they were read from, for messages. */
 const char *vc_allocations_from(const struct vc_allocations *m);
-
-#endif

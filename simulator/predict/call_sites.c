@@ -2,9 +2,6 @@
 /* call_sites.c - see call_sites.h */
 #include "simulator/predict/call_sites.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/torch_names.h"
 #include "common/vec.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call_sites.h - the places of a program that ask for memory, so that two recordings agree on them
  * even where somebody edited the script in between. */
-#ifndef VC_CALL_SITES_H
-#define VC_CALL_SITES_H
+#pragma once
 
 #include "simulator/predict/allocations.h"
 
@@ -14,5 +13,3 @@ int vc_call_sites_name(struct vc_allocations *m, bool ranked, struct vc_error *e
  * fit those of the first (a line was added above), by the how-many-th line of its function each is
  * that asks for memory, if more of them fit so: *edited (may be NULL). Errors: VC_ENOMEM. */
 int vc_call_sites_settle(struct vc_allocations *m, size_t n, bool *edited, struct vc_error *err);
-
-#endif

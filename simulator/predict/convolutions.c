@@ -2,10 +2,6 @@
 /* convolutions.c - see convolutions.h */
 #include "simulator/predict/convolutions.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/hash.h"
 #include "common/map.h"
 #include "common/vec.h"

@@ -2,8 +2,7 @@
 /* convolutions.h - which convolutions a recording computed, and what workspace they would borrow at
  * another value of the only parameter: their sizes follow laws, and cuDNN says which plan it would
  * make for those. */
-#ifndef VC_CONVOLUTIONS_H
-#define VC_CONVOLUTIONS_H
+#pragma once
 
 #include "common/convolution.h"
 #include "simulator/predict/allocations.h"
@@ -72,5 +71,3 @@ enum { VC_CONV_SEEN = 64 }; /* recordings, at most */
  * one whose kind it is. False: they follow no line that gives whole numbers there. */
 bool vc_convolutions_at(const struct vc_convolution *const *seen, const double *x, size_t n,
 			double at, struct vc_convolution *out);
-
-#endif

@@ -8,23 +8,20 @@
  * replayed. */
 #include "simulator/predict/family.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "common/param.h"
 #include "simulator/predict/call_sites.h"
-#include "simulator/predict/outline.h"
-#include "simulator/predict/pinned.h"
-#include "simulator/predict/rounding.h"
 #include "simulator/predict/scaling.h"
-#include "simulator/predict/skipped.h"
 
-#define CAST_MAX 0.25 /* of the bytes of parameters; tables of words and states are not copied */
-enum { RECORDINGS = 64 };  /* that a law is made of, at most */
-enum { FEW_STEPS = 4 };  /* of fewer nobody can say what is made in each */
-enum { TELLING = 4096 }; /* bytes: smaller parameters have equals of their size by chance */
+enum { PADS = 128 }; /* frameworks pad sequences and vocabularies to such multiples at most */
+
+const char *const vc_rule_names[VC_RULES] = {
+	[VC_RULE_SITES] = "order of edited lines", [VC_RULE_POWERS] = "powers",
+	[VC_RULE_BORDER] = "borders of pictures", [VC_RULE_SIMILAR] = "most similar allocation",
+	[VC_RULE_SUMS] = "buffers of row sums", [VC_RULE_SORTS] = "sorted embeddings",
+	[VC_RULE_PLANS] = "workspace by plan", [VC_RULE_NAMED] = "plans that cuDNN names",
+	[VC_RULE_STEPS] = "data of steps", [VC_RULE_ROUNDING] = "rounded lengths",
+};
 
 static double value_of(const struct vc_meta *m, const char *name)
 {
@@ -32,41 +29,6 @@ static double value_of(const struct vc_meta *m, const char *name)
 		if (!strcmp(m->param[i].name, name))
 			return m->param[i].value;
 	return NAN;
-}
-
-/* The axis with another name, but for the words that say training or evaluation; axes: none. */
-static size_t counterpart(const struct vc_family *f, size_t axis)
-{
-	const char *rest, *other;
-	enum vc_mode part = vc_mode_of_name(f->axis[axis].name, &rest);
-
-	for (size_t a = 0; a < f->axes; a++) {
-		enum vc_mode p = vc_mode_of_name(f->axis[a].name, &other);
-
-		if (a != axis && !strcmp(rest, other) &&
-		    (p == VC_MODE_EVAL) != (part == VC_MODE_EVAL))
-			return a;
-	}
-	return f->axes;
-}
-
-/* A training and an evaluation parameter that never differ alone (the script sets one from the
- * other): each acts in its own phases. */
-static void find_ties(struct vc_family *f)
-{
-	bool alone[VC_AXES] = { false };
-
-	for (size_t a = 0; a < f->axes; a++)
-		for (size_t i = 0; i < f->n; i++)
-			alone[a] |= vc_family_has_partner(f, i, a);
-	for (size_t a = 0; f->n > 1 && a < f->axes; a++)
-		f->tied |= !alone[a] && counterpart(f, a) < f->axes;
-	for (size_t a = 0; f->tied && a < f->axes; a++) {
-		enum vc_mode part = vc_mode_of_name(f->axis[a].name, NULL);
-
-		if (counterpart(f, a) < f->axes)
-			f->axis[a].part = part == VC_MODE_EVAL ? VC_MODE_EVAL : VC_MODE_TRAIN;
-	}
 }
 
 static int add_axis(struct vc_family *f, const char *name, struct vc_error *err)
@@ -115,7 +77,6 @@ static int find_axes(struct vc_family *f, struct vc_error *err)
 				return vc_fail(err, VC_EUSAGE, "two recordings have the same "
 					       "parameters: leave one out, or say what differs "
 					       "with FILE@batch=8");
-	find_ties(f);
 	return 0;
 }
 
@@ -140,13 +101,29 @@ static int find_plans(struct vc_family *f, struct vc_error *err)
 		VC_HAVE(f->plan[k], "the workspace of a recording", err);
 		VC_TRY(vc_plans_mark(&f->m[k], f->plan[k], &layers, err));
 	}
-	for (size_t k = 0; !layers && k < f->n; k++)
+	for (size_t k = 0; (!layers || (f->without >> VC_RULE_PLANS & 1)) && k < f->n; k++)
 		memset(f->plan[k], 0, f->m[k].n * sizeof(**f->plan));
 	return find_convolutions(f, err);
 }
 
+static bool uses(const struct vc_family *f, enum vc_rule r)
+{
+	return !(f->without >> r & 1);
+}
+
+static int read_all(struct vc_family *f, struct vc_error *err)
+{
+	if (uses(f, VC_RULE_SITES))
+		VC_TRY(vc_call_sites_settle(f->m, f->n, &f->edited, err));
+	VC_TRY(find_plans(f, err));
+	VC_TRY(find_axes(f, err));
+	VC_TRY(vc_pinned_read(f, err));
+	f->recorded = vc_workspace_card(f->m, f->n, &f->card_known);
+	return VC_OK;
+}
+
 struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint16_t device,
-				bool force, struct vc_error *err)
+				unsigned without, struct vc_error *err)
 {
 	struct vc_family *f = calloc(1, sizeof(*f));
 
@@ -154,55 +131,44 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 		f->m = calloc(n, sizeof(*f->m));
 		f->x = calloc(n, sizeof(*f->x));
 		f->view = calloc(n, sizeof(*f->view));
-		f->spread = calloc(n, sizeof(*f->spread));
+		f->steps = calloc(n, sizeof(*f->steps));
 		f->plan = calloc(n, sizeof(*f->plan));
-		f->skipped = calloc(n, sizeof(*f->skipped));
 		f->conv = calloc(n, sizeof(*f->conv));
 		pthread_mutex_init(&f->lock, NULL);
-		f->force = force;
+		f->without = without;
+		f->simulated = true;
 	}
-	if (!f || !f->m || !f->x || !f->view || !f->spread || !f->plan ||
-	    !f->skipped || !f->conv) {
+	if (!f || !f->m || !f->x || !f->view || !f->steps || !f->plan || !f->conv) {
 		vc_nomem(err, "the family of recordings");
 		vc_family_free(f);
 		return NULL;
 	}
-	for (; f->n < n; f->n++)
+	for (; f->n < n; f->n++) {
 		if (vc_allocations_init(&f->m[f->n], t[f->n], device, err)) {
 			vc_family_free(f);
 			return NULL;
 		}
-	if (vc_call_sites_settle(f->m, f->n, &f->edited, err) || find_plans(f, err) ||
-	    find_axes(f, err) || vc_pinned_read(f, err)) {
-		vc_family_free(f);
-		return NULL;
+		f->simulated &= t[f->n]->meta->how[VC_CAP_NULL_GPU] != VC_HOW_ABSENT;
 	}
-	f->simulated = true;
-	for (size_t k = 0; k < n; k++) {
-		f->skipped[k] = vc_skipped_all(&f->m[k]);
-		f->simulated &= t[k]->meta->how[VC_CAP_NULL_GPU] != VC_HOW_ABSENT;
-	}
-	f->recorded = vc_workspace_card(f->m, f->n, &f->card_known);
-	return f;
+	if (read_all(f, err) == VC_OK)
+		return f;
+	vc_family_free(f);
+	return NULL;
 }
 
 void vc_family_free(struct vc_family *f)
 {
 	if (!f)
 		return;
-	vc_outlines_forget(f);
 	for (size_t i = 0; i < f->n; i++) {
 		vc_allocations_fini(&f->m[i]);
 		vc_scaling_fini(&f->view[i], f->n);
-		vc_spread_fini(&f->spread[i]);
+		vc_step_sizes_fini(&f->steps[i]);
 		free(f->plan[i]);
 		vc_convolutions_fini(&f->conv[i]);
 	}
-	for (size_t i = 0; f->loops && i < f->n; i++)
-		vc_loops_fini(&f->loops[i]);
-	vc_full_turns_free(f->full);
 	vc_pinned_fini(f);
-	VC_FREE(f->m, f->x, f->view, f->spread, f->plan, f->skipped, f->loops, f->conv);
+	VC_FREE(f->m, f->x, f->view, f->steps, f->plan, f->conv);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -211,8 +177,6 @@ void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *car
 {
 	f->recorded = *card;
 	f->card_known = true;
-	f->precise = f->aligned = false;
-	vc_outlines_forget(f);
 	for (size_t i = 0; i < f->n; i++) { /* recognised workspace depends on it: look again */
 		vc_scaling_fini(&f->view[i], f->n);
 		f->view[i] = (struct vc_scaling){ 0 };
@@ -221,9 +185,8 @@ void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *car
 
 void vc_family_ask_cudnn(struct vc_family *f, const struct vc_answers *answers)
 {
-	f->answers = answers;
+	f->answers = uses(f, VC_RULE_NAMED) ? answers : NULL;
 	f->held.from = NULL;
-	vc_outlines_forget(f);
 }
 
 struct vc_reduction_card vc_family_card(const struct vc_family *f)
@@ -238,12 +201,7 @@ bool vc_family_card_known(const struct vc_family *f)
 
 double vc_family_value(const struct vc_family *f, size_t recording, const char *name)
 {
-	double value = recording < f->n ? value_of(f->m[recording].trace->meta, name) : NAN;
-	const char *rest;
-
-	if (recording < f->n && isnan(value) && vc_mode_of_name(name, &rest) != VC_MODE_ALL)
-		value = value_of(f->m[recording].trace->meta, rest);
-	return value;
+	return recording < f->n ? value_of(f->m[recording].trace->meta, name) : NAN;
 }
 
 /* Can every parameter that moves be told from a recording that differs in it alone? */
@@ -255,26 +213,14 @@ static bool is_corner(const struct vc_family *f, size_t i, const double *at)
 	return true;
 }
 
-/* Does some recording show what a step of the optimizer asks for? */
-static bool any_steps(const struct vc_family *f)
-{
-	for (size_t i = 0; i < f->n; i++)
-		if (!f->skipped[i])
-			return true;
-	return false;
-}
-
-/* One that shows no step of the optimizer only where none does. */
 static size_t nearest(const struct vc_family *f, const double *at)
 {
 	size_t best = 0;
 	double least = INFINITY;
-	bool steps = any_steps(f);
 
 	for (size_t i = 0; i < f->n; i++) {
 		double d = is_corner(f, i, at) ? 0 : 1e6;
 
-		d += steps && f->skipped[i] ? 1e3 : 0;
 		for (size_t a = 0; a < f->axes; a++)
 			d += fabs(log(at[a] / f->x[i][a]));
 		if (d < least || (d == least && f->x[i][0] > f->x[best][0])) {
@@ -283,23 +229,6 @@ static size_t nearest(const struct vc_family *f, const double *at)
 		}
 	}
 	return best;
-}
-
-/* Which axis does the name mean, and does it mean a part of it only? axes: none. */
-static size_t axis_of(const struct vc_family *f, const char *name, enum vc_mode *part)
-{
-	const char *rest;
-	size_t a = 0;
-
-	*part = VC_MODE_ALL;
-	while (a < f->axes && strcmp(f->axis[a].name, name))
-		a++;
-	if (a < f->axes || (*part = vc_mode_of_name(name, &rest)) == VC_MODE_ALL)
-		return a;
-	for (a = 0; a < f->axes; a++) /* "train_batch" of "batch" */
-		if (!strcmp(f->axis[a].name, rest))
-			return a;
-	return a;
 }
 
 /* A parameter that is the same in all recordings may be repeated. */
@@ -314,9 +243,10 @@ static bool is_recorded(const struct vc_family *f, const struct vc_param_value *
 static int ask_one(const struct vc_family *f, const struct vc_param_value *p, struct vc_target *g,
 		   struct vc_error *err)
 {
-	enum vc_mode part;
-	size_t a = axis_of(f, p->name, &part);
+	size_t a = 0;
 
+	while (a < f->axes && strcmp(f->axis[a].name, p->name))
+		a++;
 	if (!(p->value > 0))
 		return vc_fail(err, VC_EUSAGE, "%s must be above zero", p->name);
 	if (a == f->axes && is_recorded(f, p))
@@ -328,11 +258,7 @@ static int ask_one(const struct vc_family *f, const struct vc_param_value *p, st
 	if (a == f->axes)
 		return vc_fail(err, VC_EUSAGE, "the recordings do not differ in %s: add one that "
 			       "does, or give one of them alone", p->name);
-	if (part != VC_MODE_EVAL)
-		g->train[a] = p->value;
-	if (part != VC_MODE_TRAIN)
-		g->eval[a] = p->value;
-	g->named[a] |= part == VC_MODE_EVAL;
+	g->at[a] = p->value;
 	return 0;
 }
 
@@ -340,201 +266,46 @@ static int ask_one(const struct vc_family *f, const struct vc_param_value *p, st
 static int set_target(const struct vc_family *f, const struct vc_family_ask *ask,
 		      struct vc_target *g, struct vc_error *err)
 {
-	for (size_t a = 0; a < f->axes; a++)
-		g->train[a] = g->eval[a] = NAN;
-	for (int parts = 0; parts < 2; parts++) /* those of a part say more than those of all */
-		for (size_t i = 0; i < ask->n; i++) {
-			enum vc_mode part;
-
-			axis_of(f, ask->at[i].name, &part);
-			int rc = (part != VC_MODE_ALL) == parts ?
-					 ask_one(f, &ask->at[i], g, err) : 0;
-			if (rc)
-				return rc;
-		}
 	for (size_t a = 0; a < f->axes; a++) {
-		double most = f->x[0][a];
-
+		g->at[a] = f->x[0][a];
 		for (size_t i = 1; i < f->n; i++)
-			most = fmax(most, f->x[i][a]);
-		g->train[a] = isnan(g->train[a]) ? most : g->train[a];
-		g->eval[a] = isnan(g->eval[a]) ? most : g->eval[a];
-		g->apart |= g->train[a] != g->eval[a];
+			g->at[a] = fmax(g->at[a], f->x[i][a]);
 	}
-	return 0;
-}
-
-/* Training and evaluation apart: the recording must show both, and its evaluation must depend on
- * what is asked for; one of its own size is a parameter of its own. */
-static int part(struct vc_family *f, size_t base, const struct vc_target *g, struct vc_error *err)
-{
-	const struct vc_scaling *v = &f->view[base];
-	const struct vc_allocations *m = &f->m[base];
-	const char *path = vc_allocations_from(m);
-	int rc = vc_scaling_parts(f, base, err);
-	bool moves[VC_AXES] = { false };
-
-	if (rc)
-		return rc;
-	if (!v->parted)
-		return vc_fail(err, VC_EUSAGE, "%s shows no evaluation that could be set apart "
-			       "from training; ask without train_ and eval_, or record with an "
-			       "evaluation", path);
-	for (size_t a = 0; a < f->axes; a++)
-		for (size_t i = 0; i < m->n && !moves[a]; i++)
-			moves[a] = v->part[i] == VC_MODE_EVAL &&
-				   (f->n == 1 || v->law[a * m->n + i].kind != VC_LAW_CONST);
-	for (size_t a = 0; a < f->axes; a++)
-		if (g->named[a] && f->axis[a].part == VC_MODE_ALL && !moves[a])
-			return vc_fail(err, VC_EUSAGE, "the evaluation in these recordings does "
-				       "not depend on %s; record it at another value as well, as "
-				       "FILE@%s=8,eval_%s=16", f->axis[a].name, f->axis[a].name,
-				       f->axis[a].name);
-	return 0;
-}
-
-static size_t count(const struct vc_allocations *m, double size)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < m->n; i++)
-		n += fabs((double)m->take[i].size - size) < 1;
-	return n;
-}
-
-/* Blocks of that size in recording k, without those that are as much larger or smaller in j as the
- * parameter or a power of it is, and those that differ between steps: they are data, and no
- * copies of parameters. */
-static size_t copies(const struct vc_family *f, size_t k, size_t j, double size)
-{
-	const struct vc_allocations *m = &f->m[k];
-	const uint32_t *match = f->view[k].ready && f->axes == 1 ? f->view[k].match[j] : NULL;
-	double ratio = f->x[j][0] / f->x[k][0];
-	size_t n = 0;
-
-	for (size_t i = 0; i < m->n; i++) {
-		const uint32_t *like = f->loops ? f->loops[k].like : NULL;
-		size_t at = like && like[i] != VC_UNMATCHED ? like[i] : i;
-		double there = match && match[at] != VC_UNMATCHED ?
-				       (double)f->m[j].take[match[at]].size : size;
-
-		n += fabs((double)m->take[i].size - size) < 1 && fabs(there - size * ratio) >= 1 &&
-		     fabs(there - size * ratio * ratio) >= 1 && !vc_spread_has(&f->spread[k], i);
-	}
-	return n;
-}
-
-/* Are blocks of that size made in most steps of recording k, as copies of a weight are? The data of
- * one step may have half the size of several weights, because they share a side. */
-static bool in_most_steps(const struct vc_family *f, size_t k, double size)
-{
-	const struct vc_allocations *m = &f->m[k];
-	const struct vc_spread *s = &f->spread[k];
-	uint32_t last = UINT32_MAX;
-	size_t n = 0;
-
-	if (!s->step || s->steps < FEW_STEPS)
-		return true;
-	for (size_t i = 0; i < m->n; i++) {
-		if (fabs((double)m->take[i].size - size) >= 1 || s->step[i] >= s->steps)
-			continue;
-		n += s->step[i] != last;
-		last = s->step[i];
-	}
-	return 2 * n >= s->steps;
-}
-
-/* Blocks of data that have that size in recording j, and another in k. Where it is the size of a
- * parameter, gradients and states of the optimizer have it, too: about as many in both. */
-static size_t data_of(const struct vc_allocations *k, const struct vc_allocations *j, double size)
-{
-	size_t all = count(j, size);
-	size_t own = vc_allocations_has_lasting(j, (uint64_t)size) ? count(k, size) : 0;
-
-	return all > own ? all - own : 0;
-}
-
-/* The share of what lasts in recording k (parameters) of which it makes copies of half the size,
- * where recording j has nothing of that size. Data of such a size are as many in j, as much larger
- * as a parameter of the run is, or more: others have that size by chance. */
-static double cast_share(const struct vc_family *f, size_t k, size_t j)
-{
-	const struct vc_allocations *m = &f->m[k];
-	double all = 0, cast = 0;
-	bool is_cast = false;
-	size_t sizes = 0; /* data may be as large as half of one kind of weight, by chance */
-
-	for (size_t i = 0; i < m->lastings; i++) {
-		double half = (double)m->lasting[i] / 2;
-
-		if (m->lasting[i] < TELLING)
-			continue;
-		if (!i || m->lasting[i] != m->lasting[i - 1]) {
-			size_t n = copies(f, k, j, half);
-
-			is_cast = n && !count(&f->m[j], half) && in_most_steps(f, k, half);
-			for (size_t a = 0; is_cast && a < f->axes; a++)
-				is_cast = n > 2 * data_of(m, &f->m[j],
-							  half * f->x[j][a] / f->x[k][a]);
-			sizes += is_cast;
-		}
-		all += half;
-		cast += is_cast ? half : 0;
-	}
-	return all > 0 && sizes > 1 ? cast / all : 0;
-}
-
-/* Autocast copies its weights to half of their size before each use. Recordings with and without
- * it differ by little else that no law explains: half the bytes at twice the batch are as many. */
-static int one_precision(const struct vc_family *f, struct vc_error *err)
-{
-	for (size_t k = 0; k < f->n && !f->force; k++)
-		for (size_t j = 0; j < f->n; j++)
-			if (j != k && cast_share(f, k, j) > CAST_MAX)
-				return vc_fail(err, VC_EUSAGE, "the recordings are not of one "
-					       "configuration: %s copies its weights to half of "
-					       "their size (autocast), %s does not",
-					       f->m[k].trace->meta->path,
-					       f->m[j].trace->meta->path);
+	for (size_t i = 0; i < ask->n; i++)
+		VC_TRY(ask_one(f, &ask->at[i], g, err));
 	return VC_OK;
 }
 
-/* Values of a parameter by recording; how many: those of a parameter that may be rounded. */
-static size_t may_round(const struct vc_family *f, size_t axis, double *x)
+/* Recordings whose values are all multiples of 8 to 128, or powers of two, do not show whether a
+ * length is rounded up to such: to what, at most. Samples are counted, and sides are cut. */
+static double round_up(const struct vc_family *f, size_t base, size_t a, double at)
 {
-	if (f->n < 2 || f->n > RECORDINGS || f->axis[axis].side ||
-	    f->axis[axis].counts)
-		return 0; /* samples are counted, and pictures cut into patches */
-	for (size_t i = 0; i < f->n; i++)
-		x[i] = f->x[i][axis];
-	return f->n;
+	double unit = PADS, power = exp2(ceil(log2(at) - 1e-9));
+	bool powers = true;
+
+	if (f->n < 2 || f->axis[a].counts || f->view[base].side[a] || !uses(f, VC_RULE_ROUNDING))
+		return at;
+	for (size_t i = 0; i < f->n; i++) {
+		while (unit > 1 && fmod(f->x[i][a], unit) > 0)
+			unit /= 2;
+		powers &= exp2(round(log2(f->x[i][a]))) == f->x[i][a];
+		at = f->x[i][a] == at ? NAN : at; /* recorded */
+	}
+	return isnan(at) ? at : powers ? power : ceil(at / unit) * unit;
 }
 
-/* Where the recordings cannot tell a length from one that is rounded up: the ends are those of
- * all that explain them. */
 static void round_target(const struct vc_family *f, size_t base, enum vc_bound bound,
 			 struct vc_target *g, struct vc_family_report *rep)
 {
-	const struct vc_allocations *b = &f->m[base];
-	double x[RECORDINGS];
-
 	for (size_t a = 0; a < f->axes; a++) {
-		size_t n = may_round(f, a, x);
-		bool two = vc_rounding_may_be(f->view[base].law + a * b->n, b->take, b->n,
-					      vc_rounding_power(x, n));
-		double high = vc_rounding_other(x, n, g->train[a], two, true);
-		double low = vc_rounding_other(x, n, g->train[a], two, false);
-		double step = vc_rounding_step(x, n, g->train[a], bound != VC_BOUND_LOW);
+		double up = round_up(f, base, a, g->at[a]);
 
-		if (high != g->train[a] || low != g->train[a] || step != 1) {
-			rep->tells = vc_rounding_tells(x, n);
-			rep->telling = f->axis[a].name;
-		}
-		if (bound == VC_BOUND_NONE)
+		if (!(up > g->at[a]))
 			continue;
-		g->constant = step;
-		g->train[a] = bound == VC_BOUND_HIGH ? high : low;
-		g->eval[a] = vc_rounding_other(x, n, g->eval[a], two, bound == VC_BOUND_HIGH);
+		rep->rounded = up;
+		rep->rounding = f->axis[a].name;
+		if (bound == VC_BOUND_HIGH)
+			g->at[a] = up;
 	}
 }
 
@@ -552,20 +323,13 @@ static int find_target(struct vc_family *f, const struct vc_family_ask *ask,
 	*rep = (struct vc_family_report){ .edited = f->edited };
 	if (rc)
 		return rc;
-	size_t base = ask->has_order && ask->order < f->n ? ask->order : nearest(f, target->train);
-	if (ask->has_order && !is_corner(f, base, target->train) &&
-	    is_corner(f, nearest(f, target->train), target->train))
-		return vc_fail(err, VC_ENOSUP,
-			       "that recording alone does not tell all parameters apart");
+	size_t base = ask->has_order && ask->order < f->n ? ask->order : nearest(f, target->at);
+	if (f->n > 1 && !is_corner(f, base, target->at))
+		return vc_fail(err, ask->has_order ? VC_ENOSUP : VC_EUSAGE, "no recording differs "
+			       "from %s in one parameter alone: what each does cannot be told",
+			       vc_allocations_from(&f->m[base]));
 	pthread_mutex_lock(&f->lock);
 	rc = vc_scaling_open(f, base, err);
-	for (size_t k = 0; !rc && k < f->n && !f->tied; k++) /* whatever the target */
-		rc = vc_scaling_open(f, k, err);
-	if ((!rc || rc == VC_EUSAGE) && !f->precise && one_precision(f, err)) /* says more */
-		rc = VC_EUSAGE;
-	f->precise |= !rc && (!f->tied || f->axes != 1); /* all that it reads is open */
-	if (!rc && target->apart)
-		rc = part(f, base, target, err);
 	pthread_mutex_unlock(&f->lock);
 	if (rc)
 		return rc;
@@ -578,16 +342,12 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 		 struct vc_family_report *rep, struct vc_error *err)
 {
 	struct vc_family_report unused;
-	struct vc_target target = { .apart = false };
+	struct vc_target target = { .elsewhere = false };
 	size_t base;
-	int rc;
 
 	*out = (struct vc_trace){ 0 };
 	rep = rep ? rep : &unused;
-	rc = find_target(f, ask, &target, &base, rep, err);
-	if (rc)
-		return rc;
-	rep->states = any_steps(f) ? 0 : vc_skipped_states(&f->m[base]);
+	VC_TRY(find_target(f, ask, &target, &base, rep, err));
 	return vc_synthesis(f, base, ask, &target, out, rep, err);
 }
 
@@ -595,7 +355,7 @@ struct vc_source *vc_family_source(struct vc_family *f, const struct vc_family_a
 				   const struct vc_meta *meta, struct vc_error *err)
 {
 	struct vc_family_report unused;
-	struct vc_target target = { .apart = false };
+	struct vc_target target = { .elsewhere = false };
 	struct vc_source *s;
 	size_t base;
 

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* family.h - several recordings of one program at different parameter values, and the events it
  * would make at a value nobody recorded. */
-#ifndef VC_FAMILY_H
-#define VC_FAMILY_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/meta.h"
 #include "simulator/predict/laws.h"
@@ -26,19 +21,15 @@ struct vc_answers;
 
 struct vc_family_ask {
 	const struct vc_param_value *at; /* values to predict for; parameters left out stay as in
-					  * the nearest recording. train_X and eval_X set X for
-					  * one kind of phase only */
+					  * the nearest recording */
 	size_t n;
 	enum vc_bound bound;
 	bool has_order;
 	size_t order;      /* has_order: take the events' order from this recording */
-	unsigned draw;     /* above 0: data of steps and workspace as in this of the draws (see
-			    * spread.h and plans.h) */
-	double rest;       /* above 0: the last turn of loops is so much of a full one; below 0 that
-			    * much of the first, as backward passes have it */
+	unsigned sample;   /* above 0: steps have the data of others, as in this of the samples
+			    * (step_sizes.h) */
 	bool bare;         /* what an allocator sees will do: *out has neither dictionaries nor,
 			    * once requests have begun, events that are evidence or marks */
-	bool as_planned;   /* but workspace as its law says, whatever the draw */
 	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
 	uint64_t cublas;   /* bytes of cuBLAS's workspace on it, where that is another; 0: as it was
 			    * recorded */
@@ -48,36 +39,26 @@ struct vc_family_ask {
 
 /* How far an answer can be trusted. */
 struct vc_family_report {
-	size_t recordings;            /* recordings that were used */
+	size_t recordings;         /* recordings that were used */
 	size_t base;               /* the one whose order of events is used */
 	uint64_t allocs, bytes;    /* of the base */
-	uint64_t matched_bytes;    /* their part found in every other recording, or explained */
+	uint64_t explained;        /* bytes found in other recordings, or computed */
 	uint64_t kind[VC_LAW_KINDS]; /* allocations by law */
-	uint64_t moving;           /* bytes whose law is not constant */
-	uint64_t borrowed;         /* unmatched, but of a size whose law is known */
-	uint64_t workspace,
-		scratch_new; /* buffers of row sums: recognised, appearing only at the target */
-	uint64_t unsettled_bytes;  /* of blocks kept as they were, for want of anything better */
-	uint64_t alone;            /* of the largest of these, if it grows with what is asked for */
+	double unmatched;          /* share of allocations that only some recordings have */
+	double unsure;             /* share of the bytes that move whose law is not sure */
+	uint64_t workspace;        /* buffers of row sums: recognised, ... */
+	uint64_t workspace_new;    /* ... and appearing only at the target */
 	double residual;           /* largest miss of a law on the recordings, share of that size */
-	uint64_t turns;            /* of loops, that no recording made */
-	bool partly;               /* a loop's last turn is not full */
-	bool one_turn;             /* and the base has no second one that shows what is asked */
-	bool rounded;              /* some sizes may be a unit off: see vc_scaling_miss */
-	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
-	bool plans;                /* workspace may be of another plan: see plans.h */
+	bool plans;                /* workspace may be of another plan: see plans.c */
 	uint64_t convolutions;     /* times that one was computed, in the order that is used */
 	uint64_t named;            /* of these, whose plans cuDNN names: see convolutions.h */
 	char cudnn[16];            /* its version */
-	uint64_t states;           /* of an optimizer that no recording shows: see skipped.h */
-	bool drawn;                /* of their data: see spread.h */
+	bool data;                 /* sizes of steps vary with their data: see step_sizes.h */
+	bool steps_known;          /* steps were told apart, so that it would show */
+	double noise;              /* standard deviation of their bytes */
 	bool edited;               /* lines differ between the recordings: see call_sites.h */
-	double noise;              /* of the bytes of steps that the data decide: see spread.h */
-	uint64_t lasting;          /* bytes of blocks that are there to the end: weights, states */
-	uint64_t varying;          /* of its largest blocks, which may find no hole */
-	uint64_t loose;            /* bytes of the largest buffer that no formula explains */
-	double tells;              /* value that would tell it from one that is rounded up; 0 */
-	const char *telling;       /* of which parameter */
+	double rounded;            /* the value, where it may be rounded up to that; else 0 */
+	const char *rounding;      /* of which parameter */
 	bool same;                 /* the asked values are those of the base: nothing to predict */
 	bool single;               /* one recording only: sizes follow rules, not evidence */
 };
@@ -93,11 +74,27 @@ struct vc_answers {
 	void *arg;
 };
 
+/* Rules that an ablation leaves out (make check-rules). */
+enum vc_rule {
+	VC_RULE_SITES,     /* places of an edited script count by their order in a function */
+	VC_RULE_POWERS,    /* laws of the second degree and above */
+	VC_RULE_BORDER,    /* ... of a side with a border */
+	VC_RULE_SIMILAR,   /* what stands alone takes the law of the most similar allocation */
+	VC_RULE_SUMS,      /* buffers of sums over rows */
+	VC_RULE_SORTS,     /* blocks of gradients of embeddings that are sorted */
+	VC_RULE_PLANS,     /* workspace by plan is left out of the alignment */
+	VC_RULE_NAMED,     /* ... and is what cuDNN names */
+	VC_RULE_STEPS,     /* sizes that vary with the data of steps are resampled */
+	VC_RULE_ROUNDING,  /* a length may be rounded up */
+	VC_RULES
+};
+extern const char *const vc_rule_names[VC_RULES];
+
 /* Traces are lent and must outlive the family; events of other devices are left out. Recordings
- * whose bytes do not match (another dtype, other kernels) are refused with the share that differs,
- * unless `force`. NULL on failure. */
+ * whose bytes do not match (another dtype, other kernels) are refused with the share that differs.
+ * without: bits of rules that are left out. NULL on failure. */
 struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint16_t device,
-				bool force, struct vc_error *err);
+				unsigned without, struct vc_error *err);
 void vc_family_free(struct vc_family *f); /* NULL is fine */
 
 /* The card that was recorded on: it decides some workspace sizes. Unless told it is the card whose
@@ -122,5 +119,3 @@ struct vc_source *vc_family_source(struct vc_family *f, const struct vc_family_a
 
 /* Value of a parameter in one recording, NaN when it has none. */
 double vc_family_value(const struct vc_family *f, size_t recording, const char *name);
-
-#endif

@@ -2,29 +2,17 @@
 /* laws.c - the lowest-degree law that is exact on all recordings, else a flagged guess. */
 #include "simulator/predict/laws.h"
 
-#include <math.h>
-
 #define BESIDE 0.25/* of the smallest sample: rounding, not another algorithm */
 
 #define NEARLY 0.01/* of what the samples differ by: a line of numbers that were rounded */
 
 #define BORDER 64  /* pixels around a picture at most */
 
-/* Frameworks pad sequences and vocabularies to such multiples. */
-static const double multiple[] = { 8, 16, 32, 64, 128, VC_PAD_POWER };
-
-static double padded(double x, double pad)
-{
-	if (pad == VC_PAD_POWER)
-		return exp2(ceil(log2(x) - 1e-9));
-	return pad > 0 ? ceil(x / pad) * pad : x;
-}
+#define SHIFTED 8  /* units more or less than the parameter says: tokens, frames */
 
 static double raw(const struct vc_law *l, double x)
 {
-	double p = padded(x, l->pad);
-
-	return l->a + l->b * p + l->c * p * p + l->d * p * p * p + l->e * p * p * p * p;
+	return l->a + x * (l->b + x * (l->c + x * (l->d + x * l->e)));
 }
 
 double vc_law_at(const struct vc_law *l, double x)
@@ -53,99 +41,24 @@ static bool is_whole(double v)
 	return fabs(v - round(v)) < 1e-6;
 }
 
-/* y = k * p^degree through the last sample. */
-static struct vc_law power(const struct vc_sample *s, size_t n, int degree, double pad)
+/* y = k * x^degree through the last sample. */
+static struct vc_law power(const struct vc_sample *s, size_t n, int degree)
 {
-	double p = padded(s[n - 1].x, pad);
-	struct vc_law l = { .kind = degree == 1 ? VC_LAW_LINEAR : VC_LAW_QUADRATIC, .pad = pad };
+	double k = s[n - 1].y / pow(s[n - 1].x, degree);
+	struct vc_law l = { .kind = degree == 1 ? VC_LAW_LINEAR : VC_LAW_QUADRATIC };
 
-	if (degree == 1)
-		l.b = s[n - 1].y / p;
-	else if (degree == 2)
-		l.c = s[n - 1].y / (p * p);
-	else if (degree == 3) /* a volume's side, pairs of pairs */
-		l.d = s[n - 1].y / (p * p * p);
-	else                  /* attention over an image's side */
-		l.e = s[n - 1].y / (p * p * p * p);
-	if (pad != 0)
-		l.kind = VC_LAW_PADDED;
+	*(degree == 1 ? &l.b : degree == 2 ? &l.c : degree == 3 ? &l.d : &l.e) = k;
 	return l;
 }
 
-/* 100 and 150 padded to multiples of 64 are 128 and 192, in the same proportion; but bytes come
- * in whole numbers for each unit, and 1.28 of them do not. (Not so for sides: those are cut into
- * patches.) */
-static bool is_padded(const struct vc_law *unpadded, const struct vc_sample *s, size_t n,
-		      struct vc_law *out)
+/* One coefficient; third powers are of a volume's side, fourth ones of attention over a picture's.
+ */
+static bool pure(const struct vc_sample *s, size_t n, struct vc_law *out)
 {
-	int degree = unpadded->kind == VC_LAW_LINEAR ? 1 : 2;
-	double each = degree == 1 ? unpadded->b : unpadded->c;
-
-	if (each == round(each) || each <= 0)
-		return false;
-	for (size_t i = 0; i < sizeof(multiple) / sizeof(*multiple); i++) {
-		struct vc_law l = power(s, n, degree, multiple[i]);
-		double whole = degree == 1 ? l.b : l.c;
-
-		if (whole < 1 || whole != round(whole) || !exact(&l, s, n))
-			continue;
-		*out = l;
-		return true;
-	}
-	return false;
-}
-
-/* All multiples that explain the samples as well as that of the law. */
-static void note_pads(struct vc_law *l, int degree, const struct vc_sample *s, size_t n)
-{
-	l->last = s[n - 1].x;
-	for (size_t i = 0; i < sizeof(multiple) / sizeof(*multiple); i++) {
-		struct vc_law other = power(s, n, degree, multiple[i]);
-
-		l->pads |= exact(&other, s, n) ? 1u << i : 0;
-	}
-}
-
-double vc_law_end(const struct vc_law *l, double x, bool high)
-{
-	double most = vc_law_at(l, x), at = raw(l, l->last);
-
-	for (size_t i = 0; i < sizeof(multiple) / sizeof(*multiple); i++) {
-		double grows = padded(x, multiple[i]) / padded(l->last, multiple[i]);
-		double v = round(at * (l->c > 0 ? grows * grows : grows));
-
-		if (l->pads & 1u << i && (v > most) == high)
-			most = v;
-	}
-	return most;
-}
-
-static bool pure(const struct vc_sample *s, size_t n, unsigned side, struct vc_law *out)
-{
-	struct vc_law l;
-
 	*out = (struct vc_law){ .kind = VC_LAW_CONST, .a = s[n - 1].y };
-	if (exact(out, s, n))
-		return true;
-	for (int degree = 1; degree <= 4; degree++) {
-		*out = power(s, n, degree, 0);
-		if (!exact(out, s, n))
-			continue;
-		if (degree < 3 && !side && is_padded(out, s, n, &l)) {
-			*out = l;
-			note_pads(out, degree, s, n);
-		}
-		return true;
-	}
-	for (size_t i = 0; i < sizeof(multiple) / sizeof(*multiple); i++)
-		for (int degree = 1; degree <= 2; degree++) {
-			*out = power(s, n, degree, multiple[i]);
-			if (!exact(out, s, n))
-				continue;
-			note_pads(out, degree, s, n);
-			return true;
-		}
-	return false;
+	for (int degree = 1; degree <= 4 && !exact(out, s, n); degree++)
+		*out = power(s, n, degree);
+	return exact(out, s, n);
 }
 
 /* The law of degree one (in x, in x*x or in x*x*x) through two samples. */
@@ -186,25 +99,6 @@ static bool bordered(const struct vc_sample *s, size_t n, unsigned side, struct 
 		out->b = 2 * k * w;
 	}
 	return exact(out, s, n);
-}
-
-/* The same of a padded value, a few units more or less, where the line through the values
- * themselves needs parts of bytes. */
-static bool padded_line(const struct vc_sample *s, size_t n, struct vc_law *out)
-{
-	for (size_t i = 0; i < sizeof(multiple) / sizeof(*multiple); i++) {
-		struct vc_sample p = { padded(s[n - 2].x, multiple[i]), s[n - 2].y };
-		struct vc_sample q = { padded(s[n - 1].x, multiple[i]), s[n - 1].y };
-
-		if (!(q.x > p.x))
-			continue;
-		*out = line(&p, &q, 0);
-		out->pad = multiple[i];
-		if (out->b == round(out->b) && fmod(out->a, out->b) == 0 &&
-		    fabs(out->a) <= 2 * multiple[i] * out->b && exact(out, s, n))
-			return true;
-	}
-	return false;
 }
 
 static struct vc_law curve(const struct vc_sample *s)
@@ -268,31 +162,31 @@ static bool too_steep(const struct vc_law *l, double x)
 	return l->a < 0 && -l->a > 2.5 * l->b && -l->a > 0.1 * l->b * x;
 }
 
-struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, unsigned side)
+/* A line through two samples is as good as known where it is one in x + k, k whole: a class token,
+ * a word more. */
+static bool is_shifted(const struct vc_law *l, unsigned side)
 {
-	struct vc_law l;
+	double slope = side > 2 ? l->d : side ? l->c : l->b, k = l->a / slope;
 
-	if (n == 1)
-		return (struct vc_law){ .kind = VC_LAW_ALONE, .a = s[0].y };
-	if (pure(s, n, side, &l))
+	return slope > 0 && is_whole(k) && (side || fabs(k) <= SHIFTED);
+}
+
+static struct vc_law fit(const struct vc_sample *s, size_t n, unsigned side)
+{
+	struct vc_law l, b;
+
+	if (pure(s, n, &l))
 		return l;
 	l = line(&s[n - 2], &s[n - 1], side);
 	if (s[n - 1].y < s[n - 2].y)
 		return step(s, n);
-	if (side) {
-		struct vc_law b;
-		if (bordered(s, n, side, &b))
-			return b;
-	}
-	if (!side && l.b != round(l.b)) {
-		struct vc_law p;
-		if (padded_line(s, n, &p))
-			return p;
-	}
+	if (side && bordered(s, n, side, &b))
+		return b;
 	if (exact(&l, s, n) && (n > 2 || side || !too_steep(&l, s[0].x)))
 		return l;
 	if (n == 2) {
 		double u = s[0].y / s[0].x, v = s[1].y / s[1].x;
+
 		l = (struct vc_law){ .kind = VC_LAW_CURVE, .c = (v - u) / (s[1].x - s[0].x) };
 		l.b = u - l.c * s[0].x;
 		return l.b >= 0 ? l : step(s, n);
@@ -303,4 +197,76 @@ struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, unsigned side)
 	    (side || n > 3 || (is_whole(2 * l.b) && is_whole(2 * l.c))) && (l.b >= 0 || side))
 		return l;
 	return step(s, n);
+}
+
+struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, unsigned side)
+{
+	struct vc_law l;
+
+	if (n == 1)
+		return (struct vc_law){ .kind = VC_LAW_ALONE, .a = s[0].y };
+	l = fit(s, n, side);
+	switch (l.kind) {
+	case VC_LAW_AFFINE:
+		l.sure = n > 2 || is_shifted(&l, side);
+		break;
+	case VC_LAW_CURVE:
+		l.sure = n > 3 || (n > 2 && fabs(l.a) < 1) || (side && n > 1);
+		break;
+	default:
+		l.sure = l.kind != VC_LAW_STEP;
+	}
+	return l;
+}
+
+double vc_law_end(const struct vc_law *l, const struct vc_sample *own, double degree, double x,
+		  bool high)
+{
+	double at = vc_law_at(l, x), kept = own->y, grown = own->y * pow(x / own->x, degree);
+	double miss = at * l->residual / fmax(own->y, vc_law_at(l, own->x));
+
+	if (l->sure || l->kind == VC_LAW_ALONE)
+		return at;
+	return high ? fmax(at + miss, fmax(kept, grown)) :
+		      fmax(1, fmin(at - miss, fmin(kept, grown)));
+}
+
+static struct vc_law mean_of_degree(const struct vc_sample *s, size_t n, int degree, double *miss)
+{
+	double logs = 0, k;
+	struct vc_law l = { .kind = VC_LAW_CONST };
+
+	*miss = 0;
+	for (size_t i = 0; i < n; i++)
+		logs += log(s[i].y / pow(s[i].x, degree));
+	k = exp(logs / (double)n);
+	for (size_t i = 0; i < n; i++)
+		*miss = fmax(*miss, fabs(log(s[i].y / (k * pow(s[i].x, degree)))));
+	if (degree)
+		l.kind = degree == 2 ? VC_LAW_QUADRATIC : VC_LAW_LINEAR;
+	*(degree == 2 ? &l.c : degree ? &l.b : &l.a) = k;
+	return l;
+}
+
+struct vc_law vc_law_fit_means(const struct vc_sample *s, size_t n, double noise)
+{
+	static const int degrees[] = { 1, 0, 2 };
+	double least = INFINITY, slope = n > 1 ? (s[n - 1].y - s[0].y) / (s[n - 1].x - s[0].x) : 0;
+	struct vc_law best = { .kind = VC_LAW_CONST };
+
+	/* What varies with the data grows with the amount of it unless that is off. */
+	for (size_t k = 0; k < 3 && (k == 0 || least > 3 * noise); k++) {
+		double miss;
+		struct vc_law l = mean_of_degree(s, n, degrees[k], &miss);
+
+		if (miss < least) {
+			least = miss;
+			best = l;
+		}
+	}
+	if (least > 3 * noise && slope > 0 && s[0].y > slope * s[0].x)
+		best = (struct vc_law){ .kind = VC_LAW_AFFINE, .b = slope,
+					.a = s[0].y - slope * s[0].x };
+	best.sure = true; /* for what it misses are the samples of steps */
+	return best;
 }

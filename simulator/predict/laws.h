@@ -1,38 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* laws.h - how one size depends on one parameter, from a few recorded values. */
-#ifndef VC_LAWS_H
-#define VC_LAWS_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "common/error.h"
 
 enum vc_law_kind {
 	VC_LAW_CONST,     /* the same everywhere */
 	VC_LAW_LINEAR,    /* proportional to x */
 	VC_LAW_QUADRATIC, /* proportional to x*x, x^3 or x^4 */
-	VC_LAW_PADDED,    /* proportional to x (or x*x) rounded up to a multiple */
 	VC_LAW_AFFINE,    /* a + b*x, or a + c*x*x where the family has squares only */
-	VC_LAW_CURVE,     /* a + b*x + c*x*x through three recordings */
+	VC_LAW_CURVE,     /* a + b*x + c*x*x through three recordings, or the square of x + p */
 	VC_LAW_STEP,      /* none of these: another algorithm was chosen; held up, never down */
 	VC_LAW_ALONE,     /* one recording only */
 	VC_LAW_KINDS
 };
 
-enum { VC_PAD_POWER = -1 };
-
 struct vc_sample { double x, y; }; /* y: requested bytes */
 
 struct vc_law {
 	enum vc_law_kind kind;
-	double a, b, c, d, e; /* y = a + b*p + c*p^2 + d*p^3 + e*p^4, p = x rounded up to a multiple
-			       * of pad */
-	double pad;       /* 0: none; VC_PAD_POWER: to the next power of two */
-	double last;      /* VC_LAW_PADDED: the largest sample's x */
-	unsigned pads;    /* and which of the multiples explain the samples as well (bits) */
-	double least;     /* never below this many bytes */
-	double residual;  /* largest miss on the samples, bytes */
-	double power;     /* 0, or y ~ x^power explains the samples as well, and grows faster */
+	double a, b, c, d, e; /* y = a + b*x + c*x^2 + d*x^3 + e*x^4 */
+	double least;         /* never below this many bytes */
+	double residual;      /* largest miss on the samples, bytes */
+	bool sure;            /* exact on more samples than it has coefficients */
 };
 
 /* Fit the lowest-degree law that is exact on all samples (ascending x, n >= 1); when none is, the
@@ -41,8 +31,13 @@ struct vc_law {
  * cube counts. */
 struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, unsigned side);
 double vc_law_at(const struct vc_law *l, double x); /* bytes, at least 1 */
-/* The largest (high) or smallest size there of all paddings that explain the samples; for other
- * laws the size. */
-double vc_law_end(const struct vc_law *l, double x, bool high);
 
-#endif
+/* The smallest or the largest size there that the samples allow: of a law that is not sure also
+ * what the sample `own` says by itself, as it is and in proportion (to x^degree). */
+double vc_law_end(const struct vc_law *l, const struct vc_sample *own, double degree, double x,
+		  bool high);
+
+/* The law of sizes that vary with the data, each the mean of several: in proportion where that
+ * misses no mean by more than three times `noise` (relative, of one mean), else of the degree (0 to
+ * 2) that misses least, or the line through the outer ones. */
+struct vc_law vc_law_fit_means(const struct vc_sample *s, size_t n, double noise);

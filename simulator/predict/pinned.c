@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pinned.c - see pinned.h
+/* pinned.c - pinned memory of the host at a value nobody recorded
  *
  * A batch is pinned before it is copied to the card, so pinned memory grows with it. PyTorch's
  * allocator of it asks for powers of two (CachingHostAllocator.h, c10::llvm::PowerOf2Ceil): where
  * all that was recorded are powers of two, so is what is predicted. */
-#include "simulator/predict/pinned.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "simulator/predict/scaling.h"
 
 #include "common/vec.h"
 #include "common/param.h"
@@ -53,14 +49,23 @@ static bool is_power(double v)
 	return v >= 1 && frexp(v, &exponent) == 0.5;
 }
 
+static double next_power(double v)
+{
+	return exp2(ceil(log2(v) - 1e-9));
+}
+
 /* One allocation's size by recording, at x. */
 static double size_at(struct vc_sample *s, size_t n, double x)
 {
-	bool powers = true;
+	bool powers = n > 0, rounded = n > 0;
 	struct vc_law l;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		powers &= is_power(s[i].y);
+		rounded &= s[i].y * next_power(s[0].x) == s[0].y * next_power(s[i].x);
+	}
+	if (powers && rounded)
+		return s[0].y / next_power(s[0].x) * next_power(x);
 	for (size_t i = 1; i < n; i++)
 		for (size_t k = i; k > 0 && s[k - 1].x > s[k].x; k--) {
 			struct vc_sample swap = s[k];
@@ -69,7 +74,7 @@ static double size_at(struct vc_sample *s, size_t n, double x)
 			s[k - 1] = swap;
 		}
 	l = vc_law_fit(s, n, 0);
-	return powers ? exp2(ceil(log2(vc_law_at(&l, x)) - 1e-9)) : vc_law_at(&l, x);
+	return powers ? next_power(vc_law_at(&l, x)) : vc_law_at(&l, x);
 }
 
 uint64_t *vc_pinned_sizes(const struct vc_family *f, size_t base, const double *at)

@@ -1,35 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plans.c - see plans.h
+/* plans.c - workspace by plan (scaling.h)
  *
  * Such workspace is given back before anything else is asked for, is asked for by a layer of
  * torch.nn (but no linear one) or in the backward pass of a program that has such layers or
  * convolutions (whose forward pass may need none), and has a size that no block has that lives
  * longer: that one would be a tensor's. */
-#include "simulator/predict/plans.h"
-
-#include <math.h>
-#include <stdlib.h>
+#include "simulator/predict/scaling.h"
 
 #include "common/torch_names.h"
 #include "common/vec.h"
-#include "simulator/predict/workspaces.h"
 
 enum {
 	LEAST = 512, /* bytes: the allocator gives no less, so all of these are one */
 	NAMED = 2,   /* innermost frames, one of which is of a convolution's module */
 };
-
-/* What workspace at 24 samples was of that at 12 and in proportion, on an H100
- * (docs/measurements/gpu.md): none, then the least, the 2nd, 5th, 10th, 25th, 50th, 75th, 90th and
- * 95th of a hundred. */
-static const double seen[] = { 0, 0.08, 0.25, 0.47, 0.53, 0.88, 0.98, 1, 1.07, 1.85 };
-
-/* Of a hundred kinds of workspace, how many are at another number of samples what the recordings
- * say: 90 of those on one line through three, and 73 through two (12 programs with the plans that
- * cuDNN 9.19 names for an H100). Two that stay or are in proportion say more than two on another
- * line with whole bytes for each sample: of the blocks of 59 programs on an H100 96, 95 and 60 of a
- * hundred were so in a third. All of it is in docs/measurements/calibration.md. */
-enum { KEPT = 90, KEPT_TWO = 73, KEPT_WHOLE = 60, AGREED = 3 };
 
 static bool is_borrowed(const struct vc_allocations *m, uint32_t i)
 {
@@ -84,44 +68,115 @@ void vc_plans_match(const struct vc_allocations *a, const bool *in_a,
 	}
 }
 
-static bool is_whole(double v)
+/* ---- convolutions whose plans cuDNN names ----
+ *
+ * A convolution counts where cuDNN names, for the sizes that were recorded, just what was borrowed
+ * there: then it is asked for the sizes at the target. */
+
+/* Of a hundred recorded convolutions that it knows, for how many cuDNN must name what they
+ * borrowed: a program that measures its plans, or another card, agrees by chance only. */
+enum { AGREE = 90 };
+
+/* Were all computed by one version of cuDNN? */
+static bool one_version(const struct vc_family *f)
 {
-	return v == floor(v);
+	const char *version = NULL;
+
+	for (size_t k = 0; k < f->n; k++)
+		for (size_t i = 0; i < f->conv[k].keys; i++) {
+			const char *own = f->conv[k].key[i].version;
+
+			version = version ? version : own;
+			if (strcmp(own, version) != 0)
+				return false;
+		}
+	return true;
 }
 
-bool vc_plans_shows(const struct vc_law *l, size_t recordings)
+static bool is_possible(struct vc_family *f, size_t base, const struct vc_target *target)
 {
-	switch (l->kind) {
-	case VC_LAW_CONST:
-	case VC_LAW_LINEAR:
-	case VC_LAW_QUADRATIC:
-	case VC_LAW_PADDED:
-		return true;
-	case VC_LAW_AFFINE:
-		return l->a >= 0 && (recordings >= AGREED || is_whole(l->b));
-	default:
+	if (!f->answers || f->n < 2 || f->axes != 1 ||
+	    (target->elsewhere && !target->there) || !f->conv[base].n)
 		return false;
+	for (size_t k = 0; k < f->n; k++)
+		if (f->steps[k].vary)
+			return false;
+	if (!f->held.from && one_version(f))
+		f->held = vc_convolutions_hold(f->answers, f->conv, f->n);
+	return f->held.agreed && 100 * f->held.agreed >= AGREE * f->held.known;
+}
+
+static int match_all(struct vc_family *f, size_t base, struct vc_error *err)
+{
+	struct vc_scaling *v = &f->view[base];
+
+	v->conv = v->conv ? v->conv : calloc(f->n, sizeof(*v->conv));
+	VC_HAVE(v->conv, "the convolutions of recordings", err);
+	for (size_t k = 0; k < f->n; k++)
+		if (k != base && !v->conv[k])
+			VC_HAVE(v->conv[k] = vc_convolutions_match(&f->conv[base], &f->conv[k]),
+				"the convolutions of recordings", err);
+	return VC_OK;
+}
+
+/* What call i of the base borrows at the target. */
+static bool at_target(const struct vc_family *f, size_t base, size_t i,
+		      const struct vc_target *target, uint64_t *bytes)
+{
+	struct vc_conv_answers there_say = f->held;
+	const struct vc_conv_key *own = &f->conv[base].key[f->conv[base].call[i].key];
+	const struct vc_convolution *seen[VC_CONV_SEEN] = { &own->c };
+	double x[VC_CONV_SEEN] = { f->x[base][0] };
+	struct vc_convolution there;
+	size_t n = 1;
+	bool known;
+
+	if (!vc_convolutions_agree(&f->held, own, &known))
+		return false;
+	for (size_t k = 0; k < f->n && n < VC_CONV_SEEN; k++) {
+		uint32_t match = k == base ? VC_UNMATCHED : f->view[base].conv[k][i];
+
+		if (match == VC_UNMATCHED)
+			continue;
+		if (!vc_convolutions_agree(&f->held, &f->conv[k].key[match], &known))
+			return false;
+		seen[n] = &f->conv[k].key[match].c;
+		x[n++] = f->x[k][0];
 	}
+	if (target->there)
+		there_say.from = target->there;
+	return n > 1 && vc_convolutions_at(seen, x, n, target->at[0], &there) &&
+	       vc_convolutions_plan(&there_say, own, &there, f->conv[base].call[i].tried, bytes);
 }
 
-unsigned vc_plans_kept(const struct vc_law *l, size_t recordings)
+int vc_borrowed_make(struct vc_family *f, size_t base, const struct vc_target *target,
+		    struct vc_borrowed *out, struct vc_error *err)
 {
-	if (recordings < 2 || l->residual > 0)
-		return 0;
-	if (l->kind == VC_LAW_CONST || l->kind == VC_LAW_LINEAR)
-		return recordings >= AGREED ? KEPT : KEPT_TWO;
-	if (l->kind != VC_LAW_AFFINE || l->a < 0 || l->c > 0)
-		return 0;
-	return recordings >= AGREED ? KEPT : is_whole(l->b) ? KEPT_WHOLE : 0;
+	const struct vc_convolutions *c = &f->conv[base];
+
+	*out = (struct vc_borrowed){ .size = NULL };
+	if (!is_possible(f, base, target))
+		return VC_OK;
+	VC_TRY(match_all(f, base, err));
+	out->size = calloc(f->m[base].n + 1, sizeof(*out->size));
+	out->added = malloc((c->n + 1) * sizeof(*out->added));
+	VC_HAVE(out->size && out->added, "the convolutions of a prediction", err);
+	for (size_t i = 0; i < c->n; i++) {
+		uint64_t bytes;
+
+		if (!at_target(f, base, i, target, &bytes))
+			continue;
+		out->named++;
+		if (c->call[i].block != VC_UNMATCHED)
+			out->size[c->call[i].block] = bytes + 1;
+		else if (bytes)
+			out->added[out->n++] =
+				(struct vc_borrowed_new){ c->call[i].event, bytes };
+	}
+	return VC_OK;
 }
 
-double vc_plans_factor(unsigned draw, uint64_t bytes, unsigned kept)
+void vc_borrowed_fini(struct vc_borrowed *p)
 {
-	enum { SEEN = sizeof(seen) / sizeof(*seen) };
-	uint64_t x = (bytes ^ (uint64_t)draw << 48) * 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9ull; /* Steele, Lea and Flood's splitmix64 */
-	if (!draw || (x >> 8) % 100 < kept)
-		return 1;
-	return seen[(x >> 32) % SEEN];
+	VC_FREE(p->size, p->added);
 }

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scaling.c - one recording looked at through the others of its family: a law for each of its
- * allocations, the counterpart of one that stands alone, and the workspace that launch arithmetic
- * decides. */
+/* scaling.c - one recording looked at through the others of its family: which of its allocations is
+ * which of theirs, a law for each, the most similar one of those that stand alone, and the
+ * workspace that launch arithmetic decides. */
 #include "simulator/predict/scaling.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "common/workers.h"
-#include "simulator/predict/matching.h"
-#include "simulator/predict/single.h"
-#include "simulator/predict/counts.h"
+#include "simulator/predict/align.h"
 
 enum { THREADS = 4 };
-enum { NEAR = 4096 };       /* allocations around an unmatched one: its counterpart; bounds time */
-#define ROUNDED 0.02 /* by which a size may be off where a length is divided: one frame of 50 */
+enum { SAMPLES = 64 };      /* recordings that a law is made of, at most */
+enum { NEAR = 4096 };       /* allocations around an unmatched one: its like; bounds time */
 #define SHARE_NEEDED 0.85 /* of all bytes: autocast against none has 0.75, one script above 0.91 */
 
 void vc_scaling_fini(struct vc_scaling *v, size_t n)
@@ -24,39 +19,70 @@ void vc_scaling_fini(struct vc_scaling *v, size_t n)
 		free(v->match[i]);
 	for (size_t i = 0; v->conv && i < n; i++)
 		free(v->conv[i]);
-	VC_FREE(v->conv, v->match, v->law, v->origin, v->counterpart, v->other, v->workspace.at,
-		v->sorts.at, v->single, v->part);
-	vc_lengths_fini(&v->lengths);
-	if (!v->counted)
-		vc_loops_fini(&v->loops);
+	VC_FREE(v->conv, v->match, v->law, v->origin, v->matched, v->other, v->workspace.at,
+		v->sorts.at, v->single);
 }
 
-/* ---- parts ---- */
+/* ---- which recordings say something about each other ---- */
 
-int vc_scaling_parts(struct vc_family *f, size_t base, struct vc_error *err)
+/* The only axis on which two recordings differ, or axes when they differ on several or none. */
+static size_t only_axis(const struct vc_family *f, size_t i, size_t j)
 {
-	struct vc_scaling *v = &f->view[base];
+	size_t found = f->axes;
 
-	if (v->part)
-		return 0;
-	v->part = malloc(f->m[base].n + 1);
-	VC_HAVE(v->part, "the phases of a recording", err);
-	return vc_modes_read(&f->m[base], v->part, &v->parted, err);
+	for (size_t a = 0; a < f->axes; a++)
+		if (f->x[i][a] != f->x[j][a]) {
+			if (found != f->axes)
+				return f->axes;
+			found = a;
+		}
+	return found;
 }
 
-/* Turns that no other recording has are like the first. */
-static void settle_loops(struct vc_scaling *v, size_t n)
+bool vc_family_has_partner(const struct vc_family *f, size_t i, size_t axis)
 {
-	for (size_t i = 0; v->loops.n && i < n; i++) {
-		uint32_t like = v->loops.like[i];
+	for (size_t k = 0; k < f->n; k++)
+		if (k != i && only_axis(f, i, k) == axis)
+			return true;
+	return false;
+}
 
-		if (v->origin[i] == VC_BY_LAW || like == VC_UNMATCHED ||
-		    v->origin[like] != VC_BY_LAW)
-			continue;
-		v->origin[i] = VC_BY_COUNTERPART;
-		v->counterpart[i] = like;
-		v->other[i] = VC_UNMATCHED;
+/* Buffers of sums are left out of an alignment, as is workspace by plan. */
+static void leave_out(const struct vc_family *f, size_t k, bool *skip)
+{
+	vc_workspace_mark(&f->m[k], &f->recorded, skip);
+	for (size_t i = 0; i < f->m[k].n; i++)
+		skip[i] |= f->plan[k][i];
+}
+
+/* Match the base with recording k, where they differ in one parameter. Buffers of sums stand beside
+ * what they belong to. */
+static int align_with(const struct vc_family *f, struct vc_scaling *v, size_t base, size_t k,
+		      struct vc_error *err)
+{
+	const struct vc_allocations *b = &f->m[base], *m = &f->m[k];
+	size_t axis = only_axis(f, base, k);
+
+	if (k == base || v->match[k] || axis == f->axes)
+		return VC_OK;
+	bool *skip = calloc(b->n + m->n + 2, sizeof(*skip)), *there = skip + b->n + 1;
+	uint32_t *match = v->match[k] = malloc((b->n + 1) * sizeof(*match));
+	int rc = skip && match ? VC_OK : vc_nomem(err, "the alignment of two recordings");
+
+	if (!rc) {
+		leave_out(f, base, skip);
+		leave_out(f, k, there);
+		rc = vc_align_some(b->take, b->n, skip, m->take, m->n, there,
+				   f->x[k][axis] / f->x[base][axis], match, err);
 	}
+	if (!rc)
+		vc_plans_match(b, f->plan[base], m, f->plan[k], match);
+	for (size_t i = 0; !rc && i + 2 < b->n; i++)
+		for (uint32_t d = 1; d <= 2 && match[i] != VC_UNMATCHED && skip[i + 1] &&
+		     there[match[i] + 1]; d++)
+			match[i + d] = match[i] + d;
+	free(skip);
+	return rc;
 }
 
 /* ---- laws ---- */
@@ -65,25 +91,16 @@ static size_t samples(const struct vc_family *f, const struct vc_scaling *v, siz
 		      size_t axis, size_t i, struct vc_sample *s)
 {
 	size_t n = 0;
-	enum vc_mode part = vc_matching_part(f, v, i);
 
-	if (!vc_matching_acts(f, axis, part)) {
-		s[0] = s[1] =
-			(struct vc_sample){ f->x[base][axis], (double)f->m[base].take[i].size };
-		s[1].x *= 2; /* the same at any value */
-		return 2;
-	}
-	for (size_t k = 0; k < f->n; k++) {
+	for (size_t k = 0; k < f->n && n < SAMPLES; k++) {
 		struct vc_sample new = { f->x[k][axis], 0 };
 		size_t at = n;
 
 		if (k == base)
-			new.y = vc_spread_middle(&f->spread[base], &f->m[base], i);
-		else if (vc_matching_only_axis(f, base, k, part) == axis && v->match[k] &&
+			new.y = vc_step_sizes_mean(&f->steps[base], &f->m[base], i);
+		else if (v->match[k] && only_axis(f, base, k) == axis &&
 			 v->match[k][i] != VC_UNMATCHED)
-			new.y = vc_full_turns_has(f->full, base, i, k, v->match[k][i]) ?
-					(double)f->m[base].take[i].size :
-					vc_spread_middle(&f->spread[k], &f->m[k], v->match[k][i]);
+			new.y = vc_step_sizes_mean(&f->steps[k], &f->m[k], v->match[k][i]);
 		else
 			continue;
 		for (; at > 0 && s[at - 1].x > new.x; at--)
@@ -99,7 +116,7 @@ static size_t samples(const struct vc_family *f, const struct vc_scaling *v, siz
 static unsigned side_of(const struct vc_family *f, const struct vc_scaling *v, size_t base,
 			size_t axis)
 {
-	struct vc_sample s[64];
+	struct vc_sample s[SAMPLES];
 	size_t linear = 0, square = 0, cube = 0;
 
 	for (size_t i = 0; i < f->m[base].n; i++) {
@@ -113,63 +130,20 @@ static unsigned side_of(const struct vc_family *f, const struct vc_scaling *v, s
 	return square + cube <= 8 * linear ? 0 : cube > 8 * square ? 3 : 2;
 }
 
-/* Products of two counts, where a line through two samples or no law at all was found. A number
- * of samples counts nothing but itself. */
-static int refit(const struct vc_family *f, struct vc_scaling *v, size_t base, size_t a,
-		 struct vc_error *err)
-{
-	const struct vc_allocations *b = &f->m[base];
-	struct vc_law *law = &v->law[a * b->n], l;
-	struct vc_sample s[64];
-	struct vc_counts u;
-
-	if (f->axis[a].counts)
-		return 0;
-	VC_TRY(vc_counts_find(law, b->take, b->n, v->side[a], &u, err));
-	for (size_t i = 0; i < b->n; i++) {
-		size_t n = samples(f, v, base, a, i, s);
-
-		if (vc_spread_has(&f->spread[base], i))
-			continue;
-		if (vc_counts_doubt(&u, &law[i], n) && vc_counts_product(&u, s, n, &l))
-			law[i] = l;
-		law[i].power = vc_counts_power(&u, &law[i], s, n);
-	}
-	return VC_OK;
-}
-
 static struct vc_law fit_one(const struct vc_family *f, size_t base, unsigned side, size_t i,
 			     const struct vc_sample *s, size_t n)
 {
-	const struct vc_spread *p = &f->spread[base];
+	const struct vc_step_sizes *p = &f->steps[base];
 
-	if (n < 2 || !vc_spread_has(p, i)) {
-		struct vc_law l = vc_law_fit(s, n, side);
-
-		return vc_spread_doubts(p, &f->m[base], i, &l, n) ? vc_spread_law(s, n, p->all) : l;
-	}
-	return vc_spread_law(s, n, p->sigma[p->place[i] - 1] / sqrt((double)p->steps));
+	if (n < 2 || !vc_step_sizes_has(p, i))
+		return vc_law_fit(s, n, side);
+	return vc_law_fit_means(s, n, p->sigma[p->place[i] - 1] / sqrt((double)p->steps));
 }
 
-static int read_spreads(struct vc_family *f, struct vc_error *err)
-{
-	bool asked = !f->spread_read && f->axes == 1 && f->n > 1, any = false;
-
-	for (size_t k = 0; asked && k < f->n; k++) {
-		VC_TRY(vc_spread_read(&f->spread[k], &f->m[k], err));
-		any |= f->spread[k].varies;
-	}
-	for (size_t k = 0; asked && k < f->n; k++)
-		VC_TRY(vc_spread_settle(&f->spread[k], &f->m[k], any, err));
-	f->spread_read = true;
-	return VC_OK;
-}
-
-static int fit_all(const struct vc_family *f, struct vc_scaling *v, size_t base,
-		   struct vc_error *err)
+static void fit_all(const struct vc_family *f, struct vc_scaling *v, size_t base)
 {
 	const struct vc_allocations *b = &f->m[base];
-	struct vc_sample s[64];
+	struct vc_sample s[SAMPLES];
 
 	for (size_t a = 0; a < f->axes; a++) {
 		v->side[a] = side_of(f, v, base, a);
@@ -178,22 +152,26 @@ static int fit_all(const struct vc_family *f, struct vc_scaling *v, size_t base,
 			struct vc_law *l = &v->law[a * b->n + i];
 
 			*l = fit_one(f, base, v->side[a], i, s, n);
-			if (l->kind == VC_LAW_ALONE &&
-			    vc_family_has_partner(f, base, a)) /* of its part */
+			if (l->kind == VC_LAW_ALONE && vc_family_has_partner(f, base, a))
 				v->origin[i] = VC_ALONE;
+			v->residual = fmax(v->residual, l->residual / (double)b->take[i].size);
 		}
-		VC_TRY(refit(f, v, base, a, err));
-		for (size_t i = 0; i < b->n; i++)
-			v->residual = fmax(v->residual, v->law[a * b->n + i].residual /
-								(double)b->take[i].size);
 	}
-	return VC_OK;
 }
 
-/* Size of an allocation with laws at the target. Along several axes the factors multiply, except
- * for a common constant part, which stays. */
+static double law_end(const struct vc_family *f, const struct vc_scaling *v, size_t base, size_t a,
+		      size_t i, double at, enum vc_bound bound)
+{
+	const struct vc_law *l = &v->law[a * f->m[base].n + i];
+	const struct vc_sample own = { f->x[base][a], (double)f->m[base].take[i].size };
+
+	return bound ? vc_law_end(l, &own, v->side[a] ? v->side[a] : 1, at,
+				  bound == VC_BOUND_HIGH) : vc_law_at(l, at);
+}
+
+/* Along several axes the factors multiply, except for a common constant part, which stays. */
 double vc_scaling_law(const struct vc_family *f, const struct vc_scaling *v, size_t base, size_t i,
-		     const double *at)
+		      const double *at, enum vc_bound bound)
 {
 	const struct vc_allocations *b = &f->m[base];
 	double y0 = (double)b->take[i].size, y = y0, constant = 0;
@@ -208,63 +186,21 @@ double vc_scaling_law(const struct vc_family *f, const struct vc_scaling *v, siz
 			constant = l->a;
 		else if (fabs(constant - l->a) > 0.5)
 			constant = 0;
-		y *= vc_law_at(l, at[a]) / y0;
+		y *= law_end(f, v, base, a, i, at[a], bound) / y0;
 	}
 	if (moving < 2 || constant <= 0 || constant >= y0)
 		return round(y);
 	y = y0 - constant;
 	for (size_t a = 0; a < f->axes; a++) {
 		const struct vc_law *l = &v->law[a * b->n + i];
+
 		if (at[a] != f->x[base][a] && l->kind != VC_LAW_CONST && l->kind != VC_LAW_ALONE)
-			y *= (vc_law_at(l, at[a]) - constant) / (y0 - constant);
+			y *= (law_end(f, v, base, a, i, at[a], bound) - constant) / (y0 - constant);
 	}
 	return round(constant + y);
 }
 
-double vc_scaling_steep(const struct vc_family *f, const struct vc_scaling *v, size_t base,
-			size_t i, const double *at)
-{
-	const struct vc_allocations *b = &f->m[base];
-	double most = 0;
-
-	for (size_t a = 0; a < f->axes; a++) {
-		const struct vc_law *l = &v->law[a * b->n + i];
-		double up = at[a] / f->x[base][a];
-
-		if (l->power > 0 && up > 1)
-			most = fmax(most, (double)b->take[i].size * pow(up, l->power) /
-						  vc_law_at(l, at[a]));
-	}
-	return fmax(1, most);
-}
-
-/* Parts of bytes for each unit of a length or for each pixel: it is divided and rounded somewhere
- * (frames of a spectrum, strides), and the law may be one of its units off. */
-static bool is_rounded(const struct vc_law *l)
-{
-	double each = l->c > 0 ? l->c : l->b;
-
-	return l->kind != VC_LAW_CONST && l->kind != VC_LAW_ALONE && l->kind != VC_LAW_STEP &&
-	       !(l->d > 0) && !(l->e > 0) && fabs(each - round(each)) > 1e-6 * fmax(1, each);
-}
-
-double vc_scaling_miss(const struct vc_family *f, const struct vc_scaling *v, size_t base, size_t i)
-{
-	const struct vc_allocations *b = &f->m[base];
-	double worst = 0;
-
-	for (size_t a = 0; a < f->axes; a++) {
-		const struct vc_law *l = &v->law[a * b->n + i];
-
-		/* of a step that is held at its largest, that is the size that it is held at */
-		double size = fmax((double)b->take[i].size, vc_law_at(l, f->x[base][a]));
-
-		worst = fmax(worst, l->residual / size);
-		if (f->n > 1 && !f->axis[a].counts && is_rounded(l))
-			worst = fmax(worst, ROUNDED);
-	}
-	return worst;
-}
+/* ---- what no other recording has ---- */
 
 static double octaves(uint32_t life)
 {
@@ -290,7 +226,7 @@ static bool is_const(const struct vc_family *f, const struct vc_scaling *v, size
 
 /* The most similar allocation of the same size whose law is known. What comes and goes, and exists
  * at one size only, is a copy of data rather than of a parameter that happens to have its size. */
-static void find_twin(const struct vc_family *f, const struct vc_allocations *b,
+static void match_similar(const struct vc_family *f, const struct vc_allocations *b,
 		      struct vc_scaling *v, size_t i)
 {
 	size_t from = i > NEAR ? i - NEAR : 0, to = i + NEAR < b->n ? i + NEAR : b->n;
@@ -308,41 +244,19 @@ static void find_twin(const struct vc_family *f, const struct vc_allocations *b,
 		}
 	}
 	bool pick = least[1] < least[0];
-	v->counterpart[i] = best[pick];
+	v->matched[i] = best[pick];
 	v->other[i] = best[!pick];
 }
 
-/* The same allocation of another step, where sizes vary with the data. */
-static int find_places(const struct vc_spread *s, const struct vc_allocations *b,
-		       struct vc_scaling *v, struct vc_error *err)
-{
-	uint32_t *known = s->varies ? calloc(s->places + 1, sizeof(*known)) : NULL;
-
-	if (!s->varies)
-		return VC_OK;
-	VC_HAVE(known, "the steps of a recording", err);
-	for (size_t i = b->n; i-- > 0;)
-		if (s->place[i] && v->origin[i] == VC_BY_LAW)
-			known[s->place[i]] = (uint32_t)i + 1;
-	for (size_t i = 0; i < b->n; i++)
-		if (v->origin[i] == VC_ALONE && s->place[i] && known[s->place[i]]) {
-			v->origin[i] = VC_BY_COUNTERPART;
-			v->counterpart[i] = known[s->place[i]] - 1;
-			v->other[i] = VC_UNMATCHED;
-		}
-	free(known);
-	return VC_OK;
-}
-
-static void find_twins(const struct vc_family *f, const struct vc_allocations *b,
+static void match_rest(const struct vc_family *f, const struct vc_allocations *b,
 		       struct vc_scaling *v)
 {
 	for (size_t i = 0; i < b->n; i++)
 		if (v->origin[i] == VC_ALONE)
-			find_twin(f, b, v, i);
+			match_similar(f, b, v, i);
 	for (size_t i = 0; i < b->n; i++)
-		if (v->origin[i] == VC_ALONE && v->counterpart[i] != VC_UNMATCHED)
-			v->origin[i] = VC_BY_COUNTERPART;
+		if (v->origin[i] == VC_ALONE && v->matched[i] != VC_UNMATCHED)
+			v->origin[i] = VC_BY_MATCHED;
 }
 
 /* ---- workspace of row sums ---- */
@@ -406,7 +320,7 @@ static int find_sorts(const struct vc_family *f, struct vc_scaling *v, size_t ba
 			if (j == s->owner)
 				continue;
 			v->origin[j] = VC_BY_SORT;
-			v->counterpart[j] = (uint32_t)kept;
+			v->matched[j] = (uint32_t)kept;
 		}
 		v->sorts.at[kept++] = *s;
 	}
@@ -414,7 +328,7 @@ static int find_sorts(const struct vc_family *f, struct vc_scaling *v, size_t ba
 	return VC_OK;
 }
 
-static int find_scratch(struct vc_family *f, struct vc_scaling *v, size_t base,
+static int find_workspaces(struct vc_family *f, struct vc_scaling *v, size_t base,
 			struct vc_error *err)
 {
 	const struct vc_allocations *b = &f->m[base];
@@ -425,8 +339,9 @@ static int find_scratch(struct vc_family *f, struct vc_scaling *v, size_t base,
 	for (size_t a = 0; a < f->axes; a++) /* any other place shows what grows, and how fast */
 		further[a] = f->x[base][a] * (1.37 + 0.11 * (double)a);
 	for (size_t i = 0; !rc && i < b->n; i++) {
-		size_t from = v->origin[i] == VC_BY_COUNTERPART ? v->counterpart[i] : i;
-		grows[i] = vc_scaling_law(f, v, base, from, further) / (double)b->take[from].size;
+		size_t from = v->origin[i] == VC_BY_MATCHED ? v->matched[i] : i;
+		grows[i] = vc_scaling_law(f, v, base, from, further, VC_BOUND_NONE) /
+			   (double)b->take[from].size;
 	}
 	if (!rc)
 		rc = vc_workspace_find(b, grows, &f->recorded, &v->workspace, err);
@@ -448,40 +363,6 @@ static int find_scratch(struct vc_family *f, struct vc_scaling *v, size_t base,
 
 /* ---- a view ---- */
 
-/* The same in one recording, where the parameter is a number of samples. */
-static int find_lengths_alone(const struct vc_family *f, struct vc_scaling *v, struct vc_error *err)
-{
-	const struct vc_allocations *b = &f->m[0];
-	bool *moves = f->axis[0].counts ? malloc(b->n + 1) : NULL;
-	int rc = 0;
-
-	if (!f->axis[0].counts)
-		return 0;
-	for (size_t i = 0; moves && i < b->n; i++)
-		moves[i] = v->single[i] != VC_SINGLE_STAYS && v->single[i] != VC_SINGLE_HOLDS;
-	rc = moves ? vc_lengths_alone(&v->lengths, b, moves, err) :
-		     vc_nomem(err, "the steps of a recording");
-	free(moves);
-	return rc;
-}
-
-/* Steps as long as their samples happen to be, along the only parameter. */
-static int find_lengths(const struct vc_family *f, struct vc_scaling *v, size_t base,
-			struct vc_error *err)
-{
-	double x[64];
-	const struct vc_lengths_of o = { .m = f->m, .n = f->n, .x = x, .match = v->match,
-					 .plan = f->plan[base] };
-
-	if (f->axes == 1 && f->n == 1)
-		return find_lengths_alone(f, v, err);
-	if (f->axes != 1 || f->n < 2 || f->n > sizeof(x) / sizeof(*x) || f->spread[base].varies)
-		return 0;
-	for (size_t k = 0; k < f->n; k++)
-		x[k] = f->x[k][0];
-	return vc_lengths_read(&v->lengths, &o, base, err);
-}
-
 /* A family of one recording. */
 static int settle_alone(const struct vc_family *f, struct vc_scaling *v, struct vc_error *err)
 {
@@ -495,82 +376,134 @@ static int settle_alone(const struct vc_family *f, struct vc_scaling *v, struct 
 		VC_TRY(vc_single_settle(b, f->axis[a].name, f->x[0][a], how, err));
 		for (size_t i = 0; i < b->n; i++) {
 			double size = (double)b->take[i].size;
-			bool grows = how[i] == VC_SINGLE_MOVES || how[i] == VC_SINGLE_GROWS ||
-				     how[i] == VC_SINGLE_DATA;
 
 			v->law[a * b->n + i] =
-				grows ? (struct vc_law){ .kind = VC_LAW_LINEAR,
-							.b = size / f->x[0][a] } :
+				how[i] > VC_SINGLE_HOLDS || how[i] == VC_SINGLE_GROWS ||
+						how[i] == VC_SINGLE_KEPT ?
+					(struct vc_law){ .kind = VC_LAW_LINEAR,
+							 .b = size / f->x[0][a] } :
 					(struct vc_law){ .kind = VC_LAW_CONST, .a = size };
-			if (how[i] != VC_SINGLE_STAYS && how[i] != VC_SINGLE_GROWS)
-				v->origin[i] = VC_OPEN;
-			else if (v->origin[i] != VC_OPEN)
-				v->origin[i] = VC_BY_LAW;
+			v->origin[i] = how[i] == VC_SINGLE_STAYS ? v->origin[i] : VC_OPEN;
 		}
 	}
 	return VC_OK;
 }
 
-static int need_parts(struct vc_family *f, size_t base, struct vc_error *err)
+/* How many allocations of the base and of other recordings the other side has not, but for the
+ * buffers of kernels, which formulas explain. */
+static int count_unmatched(const struct vc_family *f, struct vc_scaling *v, size_t base,
+			   struct vc_error *err)
 {
-	int rc = vc_scaling_parts(f, base, err);
+	const struct vc_allocations *b = &f->m[base];
 
-	if (rc || f->view[base].parted)
-		return rc;
-	return vc_fail(err, VC_EUSAGE, "the recordings differ in several parameters at once, and "
-		       "%s shows no evaluation that would tell them apart; give recordings that "
-		       "differ in one", vc_allocations_from(&f->m[base]));
+	for (size_t k = 0; k < f->n; k++) {
+		const struct vc_allocations *m = &f->m[k];
+		bool *known = v->match[k] ? calloc(m->n + 1, sizeof(*known)) : NULL;
+		double all = (double)(b->n + m->n), none = 0;
+
+		if (!v->match[k])
+			continue;
+		VC_HAVE(known, "the alignment of two recordings", err);
+		leave_out(f, k, known);
+		for (size_t i = 0; i < b->n; i++) {
+			if (v->match[k][i] != VC_UNMATCHED)
+				known[v->match[k][i]] = true;
+			else
+				none += v->origin[i] != VC_BY_ROWS && v->origin[i] != VC_BY_SORT &&
+					!f->plan[base][i];
+		}
+		for (size_t j = 0; j < m->n; j++)
+			none += !known[j];
+		free(known);
+		v->unmatched = fmax(v->unmatched, none / all);
+	}
+	return VC_OK;
+}
+
+static bool is_sure(const struct vc_family *f, const struct vc_scaling *v, size_t n, size_t i)
+{
+	bool sure = true;
+
+	for (size_t a = 0; a < f->axes; a++)
+		sure &= v->law[a * n + i].sure;
+	return sure;
+}
+
+/* What of the base's bytes others have, and of what moves the share whose law is sure. */
+static void account(const struct vc_family *f, struct vc_scaling *v, size_t base)
+{
+	const struct vc_allocations *b = &f->m[base];
+	double moves = 0, unsure = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		double size = (double)b->take[i].size;
+
+		if (f->plan[base][i])
+			continue;
+		v->bytes += b->take[i].size;
+		if (v->origin[i] != VC_ALONE && v->origin[i] != VC_OPEN &&
+		    (v->origin[i] != VC_BY_MATCHED || vc_step_sizes_has(&f->steps[base], i)))
+			v->explained += b->take[i].size;
+		if (v->origin[i] != VC_BY_LAW || is_const(f, v, b->n, i))
+			continue;
+		moves += size;
+		unsure += is_sure(f, v, b->n, i) ? 0 : size;
+	}
+	v->unsure = moves > 0 ? unsure / moves : 0;
 }
 
 static int one_configuration(const struct vc_family *f, size_t base, struct vc_error *err)
 {
-	if (f->n < 2 || f->view[base].share >= SHARE_NEEDED || f->force)
+	const struct vc_scaling *v = &f->view[base];
+	double share = v->bytes ? (double)v->explained / (double)v->bytes : 1;
+
+	if (f->n < 2 || share >= SHARE_NEEDED)
 		return VC_OK;
 	return vc_fail(err, VC_EUSAGE, "the recordings are not of one configuration: %.0f %% of "
-		       "the bytes of %s have no counterpart (another dtype, model or kernel?)",
-		       100 * (1 - f->view[base].share), vc_allocations_from(&f->m[base]));
+		       "the bytes of %s have no counterpart (another dtype, model or kernel, or "
+		       "a loop that runs more often?)",
+		       100 * (1 - share), vc_allocations_from(&f->m[base]));
 }
 
-/* What a view knows, but for what all views share. */
-static int settle(void *arg, size_t base, struct vc_error *err)
+static int open_view(void *arg, size_t base, struct vc_error *err)
 {
 	struct vc_family *f = arg;
-	const struct vc_allocations *b = &f->m[base];
 	struct vc_scaling *v = &f->view[base];
+	const struct vc_allocations *b = &f->m[base];
 
-	if (v->settled)
+	if (v->ready)
 		return VC_OK;
-	VC_TRY(vc_matching_loops(f, v, base, err));
-	VC_TRY(fit_all(f, v, base, err));
+	v->match = calloc(f->n, sizeof(*v->match));
+	v->law = calloc(b->n * (f->axes ? f->axes : 1), sizeof(*v->law));
+	v->origin = calloc(b->n, sizeof(*v->origin));
+	v->matched = calloc(b->n, sizeof(*v->matched));
+	v->other = calloc(b->n, sizeof(*v->other));
+	VC_HAVE(v->match && v->law && v->origin && v->matched && v->other,
+		"the family of recordings", err);
+	for (size_t k = 0; k < f->n; k++)
+		VC_TRY(align_with(f, v, base, k, err));
+	fit_all(f, v, base);
 	if (f->n == 1 && f->axes)
 		VC_TRY(settle_alone(f, v, err));
-	VC_TRY(find_places(&f->spread[base], b, v, err));
-	find_twins(f, b, v);
-	settle_loops(v, b->n);
-	VC_TRY(find_lengths(f, v, base, err));
-	VC_TRY(find_scratch(f, v, base, err));
-	vc_scaling_account(b, &f->spread[base], f->plan[base], v);
-	for (size_t i = 0; i < b->n && !v->rounds; i++)
-		v->rounds = v->origin[i] == VC_BY_LAW && vc_scaling_miss(f, v, base, i) > 0;
-	v->settled = true;
+	match_rest(f, b, v);
+	VC_TRY(find_workspaces(f, v, base, err));
+	VC_TRY(count_unmatched(f, v, base, err));
+	account(f, v, base);
+	v->ready = true;
 	return VC_OK;
 }
 
 int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 {
-	struct vc_scaling *v = &f->view[base];
-	struct vc_work all = { .n = f->n, .arg = f, .job = settle };
+	const struct vc_work all = { .n = f->n, .arg = f, .job = open_view,
+				     .threads = vc_workers_most(THREADS) };
 
-	if (v->ready)
-		return one_configuration(f, base, err);
-	all.threads = vc_workers_most(THREADS);
-	if (f->tied)
-		VC_TRY(need_parts(f, base, err));
-	VC_TRY(vc_matching_all(f, base, err));
-	VC_TRY(read_spreads(f, err));
-	VC_TRY(f->tied ? settle(f, base, err) : vc_workers_run(&all, err));
-	for (size_t a = 0; a < f->axes; a++)
-		f->axis[a].side = v->side[a];
-	v->ready = true;
-	return one_configuration(f, base, err);
+	for (size_t k = 0; f->axes == 1 && k < f->n; k++)
+		if (!f->steps[k].place && !f->view[k].ready)
+			VC_TRY(vc_step_sizes_read(&f->steps[k], &f->m[k], err));
+	VC_TRY(vc_workers_run(&all, err));
+	VC_TRY(one_configuration(f, base, err));
+	for (size_t k = 0; k < f->n; k++) /* whatever the target */
+		VC_TRY(one_configuration(f, k, err));
+	return VC_OK;
 }

@@ -1,48 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scaling.h - what one recording of a family knows through the others; shared by family.c
- * (opening, asking), scaling.c (laws, counterparts, workspace) and synthesis.c (events). */
-#ifndef VC_SCALING_H
-#define VC_SCALING_H
+ * (opening, asking), scaling.c (laws, matched allocations, workspace) and synthesis.c (events). */
+#pragma once
 
 #include <pthread.h>
 
 #include "simulator/predict/convolutions.h"
 #include "simulator/predict/family.h"
-#include "simulator/predict/full_turns.h"
-#include "simulator/predict/lengths.h"
-#include "simulator/predict/loops.h"
-#include "simulator/predict/modes.h"
-#include "simulator/predict/plans.h"
-#include "simulator/predict/workspaces.h"
-#include "simulator/predict/single.h"
+#include "simulator/predict/laws.h"
 #include "simulator/predict/sorting.h"
-#include "simulator/predict/spread.h"
+#include "simulator/predict/step_sizes.h"
+#include "simulator/predict/workspaces.h"
 
 /* How the size of an allocation at another value is known. */
 enum vc_origin {
-	VC_BY_LAW, VC_BY_COUNTERPART, VC_BY_ROWS, VC_BY_SORT, VC_ALONE,
+	VC_BY_LAW, VC_BY_MATCHED, VC_BY_ROWS, VC_BY_SORT, VC_ALONE,
 	VC_OPEN /* one recording: may depend or not */
 };
 
-/* part: where the axis acts, for recordings that differ in a training and an evaluation parameter
- * at once. counts: see vc_single_counts(). */
-struct vc_axis {
-	const char *name;
-	unsigned side; /* see vc_law_fit */
-	enum vc_mode part;
-	bool counts;
-};
+/* counts: see vc_single_counts(). */
+struct vc_axis { const char *name; bool counts; };
 
-enum { VC_OUTLINES = 8 }; /* that are kept, the newest */
-
-enum { VC_TURN_RECORDINGS = 64 }; /* whose loops are counted, at most */
-
-/* Values asked for by axis. apart: training and evaluation differ; named: the evaluation's was
- * said. */
+/* Values asked for by axis. */
 struct vc_target {
-	double train[VC_AXES], eval[VC_AXES];
-	double constant; /* factor of what did not differ; 0: 1 */
-	bool apart, named[VC_AXES];
+	double at[VC_AXES];
 	bool elsewhere;  /* another card than the recorded one will run it, ... */
 	uint64_t cublas; /* see struct vc_family_ask */
 	const struct vc_answers *there; /* ... whose plans these say; NULL: nobody does */
@@ -51,27 +32,22 @@ struct vc_target {
 /* What one recording, taken as the base, knows through the others. */
 struct vc_scaling {
 	bool ready;
-	bool settled;              /* what follows is known, whether or not anybody has asked */
-	unsigned side[VC_AXES];    /* see vc_law_fit */
-	uint32_t **match; /* per recording, per allocation of the base; NULL for the base itself */
+	unsigned side[VC_AXES];  /* see vc_law_fit */
+	uint32_t **match;        /* per recording, per allocation of the base; NULL: the base */
 	struct vc_law *law;      /* per axis and allocation */
 	uint8_t *origin;         /* enum vc_origin by allocation */
-	uint32_t *counterpart;   /* VC_BY_COUNTERPART: whose law; VC_BY_SORT: which of `sorts` */
-	uint32_t *other;         /* VC_BY_COUNTERPART: one that says otherwise, or VC_UNMATCHED */
+	uint32_t *matched;       /* VC_BY_MATCHED: whose law; VC_BY_SORT: which of `sorts` */
+	uint32_t *other;         /* VC_BY_MATCHED: one that says otherwise, or VC_UNMATCHED */
 	uint8_t *single;         /* VC_OPEN: enum vc_single by axis and allocation */
-	uint8_t *part;           /* enum vc_mode by allocation; NULL: nobody asked */
-	bool parted;             /* an evaluation was found */
-	struct vc_lengths lengths; /* steps as long as their samples happen to be */
-	struct vc_loops loops;   /* that turn more often at a larger value of the only parameter */
-	bool counted;            /* they are the family's, with a law for how often */
 	struct vc_workspaces workspace;
 	struct vc_sorts sorts;
 	uint32_t **conv;         /* per recording: its key of each convolution of the base (see
 				  * convolutions.h); NULL: nobody asked */
-	bool rounds;             /* some law may be a unit off: see vc_scaling_miss */
-	uint64_t bytes, matched, unsettled;
-	uint64_t alone;          /* bytes of the largest allocation that is not settled */
-	double residual, share; /* of the bytes, that have a counterpart */
+	uint64_t bytes, explained; /* of these the part that others have, or that is computed */
+	double unmatched;        /* share of the allocations of this and of others that the
+				  * others and this have not */
+	double unsure;           /* share of the bytes that move whose law is not sure */
+	double residual;
 };
 
 struct vc_family {
@@ -81,61 +57,94 @@ struct vc_family {
 	size_t axes;
 	double (*x)[VC_AXES];    /* parameter values by recording */
 	struct vc_scaling *view;
-	struct vc_spread *spread; /* by recording; read with the first view, for one axis */
-	bool spread_read;
+	struct vc_step_sizes *steps; /* by recording; read with the first view, for one axis */
 	bool **plan;             /* by recording and allocation: see plans.h */
 	struct vc_convolutions *conv; /* by recording */
 	const struct vc_answers *answers; /* lent, or NULL */
 	bool simulated;          /* all of them were made on the null GPU, which asks cuDNN, too */
 	struct vc_conv_answers held; /* these, held against the recordings; from NULL: not yet */
-	bool *skipped;           /* by recording: all steps of the optimizer, see skipped.h */
-	struct vc_loops *loops;  /* by recording; with a law for how often they turn */
-	bool counted;            /* some recording has such */
-	double turn_x[VC_TURN_RECORDINGS]; /* the only parameter, by recording */
-	struct vc_outline *outline[VC_OUTLINES]; /* see outline.h */
-	size_t outlined;         /* ever */
-	struct vc_full_turns *full; /* what full turns of them ask for; NULL: none */
-	struct vc_pinned { double *size; size_t n; } *pinned; /* by recording: see pinned.h */
+	struct vc_pinned { double *size; size_t n; } *pinned; /* by recording: see pinned.c */
 	struct vc_reduction_card recorded;
 	bool card_known;
-	bool edited;               /* lines of the script differ between the recordings */
-	bool force;
-	bool aligned;            /* each with each, for their views */
-	bool precise;            /* they are of one precision: looked at once */
-	bool tied;               /* some parameters never differ alone: phases tell them apart */
+	bool edited;             /* lines of the script differ between the recordings */
+	unsigned without;        /* see vc_family_new */
 	pthread_mutex_t lock;    /* views are opened when they are first needed */
 };
 
+/* ---- scaling.c ---- */
+
 /* Does another recording differ from `recording` in this axis alone? */
 bool vc_family_has_partner(const struct vc_family *f, size_t recording, size_t axis);
-
 /* Fill f->view[base]; the caller holds f->lock. Refuses recordings of another configuration. */
 int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err);
 void vc_scaling_fini(struct vc_scaling *v, size_t recordings);
-
-/* Bytes of allocation i of `base`, which has a law, at the values at[] by axis. */
+/* Bytes of allocation i of `base`, which has a law, at the values at[] by axis; the end that the
+ * bound says. */
 double vc_scaling_law(const struct vc_family *f, const struct vc_scaling *v, size_t base, size_t i,
-		   const double *at);
+		      const double *at, enum vc_bound bound);
 
-/* Which allocations of `base` are of training, which of an evaluation: fills part and parted
- * once; the caller holds f->lock. */
-int vc_scaling_parts(struct vc_family *f, size_t base, struct vc_error *err);
+/* ---- single.c: a family of one recording ---- */
 
-/* By what factor allocation i may be larger at at[] than its laws say, where others explain the
- * recordings as well; 1: none does. */
-double vc_scaling_steep(const struct vc_family *f, const struct vc_scaling *v, size_t base,
-			size_t i, const double *at);
+enum vc_single {
+	VC_SINGLE_STAYS, /* does not depend on the parameter */
+	VC_SINGLE_GROWS, /* in proportion */
+	VC_SINGLE_KEPT,  /* in proportion when it grows, open when it shrinks */
+	VC_SINGLE_HOLDS, /* open: likely not */
+	VC_SINGLE_MOVES, /* open: likely in proportion */
+	VC_SINGLE_PAIRS, /* in proportion at least, likely with the square */
+	VC_SINGLE_SQUARES, /* likely in proportion, perhaps with the square */
+};
 
-/* The largest miss of a law of that allocation on the recordings, as a share of its size there. */
-double vc_scaling_miss(const struct vc_family *f, const struct vc_scaling *v, size_t base,
-		       size_t i);
+/* Is the parameter a number of samples, in which sizes are proportional? */
+bool vc_single_counts(const char *name);
+/* What each allocation of m does along that parameter, recorded at x. Errors: VC_ENOMEM. */
+int vc_single_settle(const struct vc_allocations *m, const char *name, double x, uint8_t *how,
+		     struct vc_error *err);
+/* Its factor at another value. */
+double vc_single_factor(enum vc_single how, const char *name, double x, double at,
+			enum vc_bound bound);
 
-/* The share of the bytes that have a counterpart, or do what those do that have. */
-void vc_scaling_account(const struct vc_allocations *b, const struct vc_spread *s,
-			const bool *plan, struct vc_scaling *v);
+/* ---- pinned.c: pinned memory of the host follows laws, too ---- */
 
-/* Write the events at *target, in the order of recording `base`, whose scaling is open (and its
- * parts, where the target is apart). */
+int vc_pinned_read(struct vc_family *f, struct vc_error *err);
+void vc_pinned_fini(struct vc_family *f);
+bool vc_pinned_is(const struct vc_meta *m, const struct vc_event *e);
+/* By allocation of the base, the caller's; NULL: not alike in all recordings. */
+uint64_t *vc_pinned_sizes(const struct vc_family *f, size_t base, const double *at);
+
+/* ---- plans.c: workspace by plan, what a convolution or a recurrent layer borrows for one call.
+ * The library picks one of several ways to compute it (cuDNN calls them plans), another one at
+ * another size, and each needs another workspace or none: no law holds it. ---- */
+
+/* Say which allocations are such workspace, if the program has such layers: *layers is set where
+ * one asks for it by name, and where there are convolutions. Errors: VC_ENOMEM. */
+int vc_plans_mark(const struct vc_allocations *m, bool *plan, bool *layers, struct vc_error *err);
+
+/* Match the workspace of a, which an alignment left out, with that of b: the one behind the same
+ * allocation. */
+void vc_plans_match(const struct vc_allocations *a, const bool *in_a,
+		    const struct vc_allocations *b, const bool *in_b, uint32_t *match);
+
+/* Workspace of convolutions at the target as cuDNN names it, in the order of one recording. */
+struct vc_borrowed {
+	uint64_t *size;   /* by allocation: bytes + 1 of its workspace, 1: none there; 0: nobody
+			   * says. NULL: nobody says anything */
+	struct vc_borrowed_new {
+		uint32_t event;  /* PLAN of the trace, that borrowed nothing */
+		uint64_t bytes;
+	} *added; size_t n;
+	uint64_t named;   /* times that cuDNN's plan is known */
+};
+
+/* Only where one parameter differs, and data decide nothing. The view of `base` is open; the caller
+ * holds f->lock. Errors: VC_ENOMEM. */
+int vc_borrowed_make(struct vc_family *f, size_t base, const struct vc_target *target,
+		    struct vc_borrowed *out, struct vc_error *err);
+void vc_borrowed_fini(struct vc_borrowed *p);
+
+/* ---- synthesis.c ---- */
+
+/* Write the events at *target, in the order of recording `base`, whose scaling is open. */
 int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
 		 const struct vc_target *target, struct vc_trace *out, struct vc_family_report *rep,
 		 struct vc_error *err);
@@ -143,5 +152,3 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 struct vc_source *vc_synthesis_source(struct vc_family *f, size_t base,
 				      const struct vc_family_ask *ask,
 				      const struct vc_target *target, struct vc_error *err);
-
-#endif

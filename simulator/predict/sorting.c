@@ -8,13 +8,7 @@
 #include "common/torch_names.h"
 #include "simulator/predict/sorting.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
-
-
 
 enum {
 	FEW = 3072,

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sorting.h - the gradient of an embedding: above 3,072 indices it is computed by sorting them,
  * with fourteen blocks more than the gradient itself. */
-#ifndef VC_SORTING_H
-#define VC_SORTING_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "simulator/predict/allocations.h"
 
@@ -36,5 +31,3 @@ bool vc_sort_at(const struct vc_allocations *m, uint32_t i, struct vc_sort *s);
 bool vc_sort_needed(const struct vc_sort *s, uint64_t indices);
 /* Bytes of the 14 blocks in the order they are asked for. */
 void vc_sort_sizes(const struct vc_sort *s, uint64_t indices, uint64_t size[VC_SORT_BLOCKS]);
-
-#endif

@@ -1,35 +1,171 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* synthesis.c - the events of a run that nobody made, in the order of one that was recorded. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "common/param.h"
+#include "common/torch_sizes.h"
 #include "common/vec.h"
-#include "simulator/predict/pinned.h"
-#include "simulator/predict/sizes.h"
+#include "simulator/predict/scaling.h"
 
-enum { BUFFER = 1 << 20, COUNTERS = 16 << 10 }; /* bytes: of small segments, of a thousand blocks */
+#define PLANS_MORE 2
 enum { AT_ONCE = 64 }; /* events that are made of one, at most: an embedding that sorts */
 
 struct make {
-	struct vc_sizes s;
+	struct vc_family *f;
+	const struct vc_scaling *v;
+	const struct vc_allocations *b;
+	size_t base;
+	enum vc_bound bound;
+	unsigned sample;           /* see struct vc_family_ask */
+	const struct vc_target *target;
+	double growth;             /* product of the axes' ratios */
+	bool same;                 /* the target was recorded */
+	uint32_t *from;            /* which step each step gets its data from; NULL: they do not
+				    * vary */
+	uint64_t *sized;           /* bytes + 1 by allocation, once asked for; before: 0 */
+	struct vc_borrowed borrowed; /* workspace that cuDNN names */
 	size_t workspace;          /* the last row sum that came */
 	size_t near[2];            /* where the last row sum and the last sort were found */
-	uint64_t next_id;
+		uint64_t next_id;
 	uint64_t skip[2];          /* ids of buffers that the target does not ask for */
 	int skipping;              /* how many of them are still to come */
 	uint64_t partial, semaphores;
 	bool bare;                 /* see struct vc_family_ask */
 	bool begun;                /* a request has come */
-	const struct vc_trace *from; /* what is made of: */
-	size_t next;               /* its next event, or step of the outline */
+	size_t next;               /* event */
 	uint64_t *pinned;          /* bytes of pinned allocations; NULL: as recorded */
 	size_t pins;               /* how many have been made */
 	struct vc_reduction_card card;
 	struct vc_trace *out;
 	struct vc_family_report *rep;
 };
+
+/* ---- sizes ---- */
+
+/* A size without a law: as it is, or where it may be large as much larger as the parameter is. */
+static uint64_t kept_size(const struct make *k, size_t i)
+{
+	double size = (double)k->b->take[i].size, up = 1;
+
+	for (size_t a = 0; a < k->f->axes; a++)
+		up *= pow(k->target->at[a] / k->f->x[k->base][a],
+			  k->v->side[a] ? k->v->side[a] : 1);
+	return vc_size_of(size * (k->bound == VC_BOUND_HIGH ? fmax(1, up) : 1) + 0.5);
+}
+
+/* One recording: what it leaves open, along each axis. */
+static uint64_t open_size(const struct make *k, size_t i)
+{
+	double size = (double)k->b->take[i].size;
+
+	for (size_t a = 0; a < k->f->axes; a++)
+		size *= vc_single_factor(k->v->single[a * k->b->n + i], k->f->axis[a].name,
+					 k->f->x[k->base][a], k->target->at[a], k->bound);
+	return vc_size_of(fmax(1, size + 0.5));
+}
+
+static double law_size(const struct make *k, size_t i)
+{
+	return vc_scaling_law(k->f, k->v, k->base, i, k->target->at, k->bound);
+}
+
+/* How many indices an embedding has. */
+static uint64_t indices(const struct make *k, const struct vc_sort *s)
+{
+	return vc_size_of(law_size(k, s->source) / (double)s->per + 0.5);
+}
+
+/* Block i belongs to the sorting for an embedding: its size at the target, 0 = no sorting there. */
+static uint64_t sort_size(const struct make *k, size_t i)
+{
+	const struct vc_sort *s = &k->v->sorts.at[k->v->matched[i]];
+	uint64_t size[VC_SORT_BLOCKS], n = indices(k, s);
+	size_t at = i + VC_SORT_BEFORE - s->owner;
+
+	if (!vc_sort_needed(s, n))
+		return 0;
+	if (n == k->b->take[s->source].size / s->per)
+		return k->b->take[i].size; /* as recorded */
+	vc_sort_sizes(s, n, size);
+	return size[at > VC_SORT_BEFORE ? at - 1 : at];
+}
+
+static uint64_t matched_size(const struct make *k, size_t i)
+{
+	uint32_t other = k->v->other[i];
+	double size = law_size(k, k->v->matched[i]), second = size;
+
+	if (k->bound && other != VC_UNMATCHED)
+		second = law_size(k, other);
+	return vc_size_of(k->bound == VC_BOUND_LOW ? fmin(size, second) : fmax(size, second));
+}
+
+/* Workspace of a plan that nobody names, or only for a card that is not there: cuDNN may take
+ * another one, which needs none, or twice as much (docs/measurements/gpu.md). */
+static uint64_t plan_end(const struct make *k, double size, bool named)
+{
+	if (named || !k->bound)
+		return vc_size_of(size);
+	return k->bound == VC_BOUND_LOW ? 1 : vc_size_of(PLANS_MORE * size);
+}
+
+static uint64_t plan_size(const struct make *k, size_t i)
+{
+	double size = law_size(k, i), up = k->growth * (double)k->b->take[i].size;
+
+	return plan_end(k, k->bound == VC_BOUND_HIGH ? fmax(size, up) : size, false);
+}
+
+static uint64_t find_size(const struct make *k, size_t i)
+{
+	/* cuBLAS's workspace, and another at the target? Only of the size that no tensor has. */
+	if (k->target->cublas && vc_is_odd_torch_workspace(k->b->take[i].size))
+		return k->target->cublas;
+	if (k->borrowed.size && k->borrowed.size[i])
+		return plan_end(k, (double)(k->borrowed.size[i] - 1), k->f->simulated);
+	if (k->v->origin[i] == VC_BY_SORT)
+		return sort_size(k, i);
+	if (k->v->origin[i] == VC_OPEN)
+		return open_size(k, i);
+	if (k->same)
+		return k->b->take[i].size;
+	if (k->v->origin[i] == VC_ALONE)
+		return kept_size(k, i);
+	if (k->v->origin[i] == VC_BY_MATCHED)
+		return matched_size(k, i);
+	if (k->f->n > 1 && k->f->plan[k->base][i])
+		return plan_size(k, i);
+	if (!k->from || !vc_step_sizes_has(&k->f->steps[k->base], i))
+		return vc_size_of(fmax(1, law_size(k, i)));
+	return vc_size_of(fmax(1, law_size(k, i) * vc_step_sizes_factor(&k->f->steps[k->base], i,
+									k->from, k->growth)));
+}
+
+/* For the events, of which a block has two and more. */
+static uint64_t size_of(struct make *k, size_t i)
+{
+	if (!k->sized[i])
+		k->sized[i] = find_size(k, i) + 1;
+	return k->sized[i] - 1;
+}
+
+/* ---- events ---- */
+
+/* The allocation that made block `id`, + 1; 0: none. */
+static uint32_t alloc_of(const struct make *k, uint64_t id)
+{
+	return id < k->b->ids ? k->b->of_id[id] : 0;
+}
+
+/* Is it for people, or what the recorded allocator did? */
+static bool is_dropped(const struct make *k, const struct vc_event *e)
+{
+	if (e->device != k->b->device ||
+	    (e->kind >= VC_EV_SEGMENT_ALLOC && e->kind <= VC_EV_DEVICE_SAMPLE) ||
+	    (e->kind >= VC_EV_HEAP_SEGMENT && (e->flags & VC_EVF_FINAL)))
+		return true;
+	return k->bare && k->begun && e->kind != VC_EV_ALLOC &&
+	       (e->kind == VC_EV_MARK || vc_event_is_evidence(e));
+}
 
 static int emit(struct make *k, const struct vc_event *e, uint64_t addr, uint64_t size,
 		struct vc_error *err)
@@ -44,7 +180,7 @@ static int emit(struct make *k, const struct vc_event *e, uint64_t addr, uint64_
 }
 
 /* Buffers that the recording did not need and the target does: asked for and given back at once. */
-static int insert_scratch(struct make *k, const struct vc_event *owner, struct vc_error *err)
+static int insert_buffers(struct make *k, const struct vc_event *owner, struct vc_error *err)
 {
 	struct vc_event e[4];
 
@@ -56,7 +192,7 @@ static int insert_scratch(struct make *k, const struct vc_event *owner, struct v
 		e[i].size = i == 1 || i == 2 ? k->semaphores : k->partial;
 	}
 	k->next_id += 2;
-	k->rep->scratch_new++;
+	k->rep->workspace_new++;
 	return vc_trace_append(k->out, e, 4, err);
 }
 
@@ -83,7 +219,7 @@ static int insert_sort(struct make *k, const struct vc_sort *s, const struct vc_
 	uint64_t size[VC_SORT_BLOCKS];
 	int rc = 0;
 
-	vc_sort_sizes(s, vc_sizes_indices(&k->s, s), size);
+	vc_sort_sizes(s, indices(k, s), size);
 	for (size_t i = 0; !rc && i < sizeof(before); i++)
 		rc = sort_event(k, owner, size, before[i] < 0 ? ~before[i] : before[i],
 				before[i] >= 0, err);
@@ -93,7 +229,7 @@ static int insert_sort(struct make *k, const struct vc_sort *s, const struct vc_
 		rc = sort_event(k, owner, size, after[i] < 0 ? ~after[i] : after[i],
 				after[i] >= 0, err);
 	k->next_id += VC_SORT_BLOCKS;
-	k->rep->scratch_new++;
+	k->rep->workspace_new++;
 	return rc;
 }
 
@@ -101,24 +237,24 @@ static int insert_sort(struct make *k, const struct vc_sort *s, const struct vc_
  * NULL: none. */
 static const struct vc_sort *starts_sorting(struct make *k, size_t i)
 {
-	const struct vc_sorts *l = &k->s.v->sorts; /* in order of their owners */
+	const struct vc_sorts *l = &k->v->sorts; /* in order of their owners */
 	size_t from = k->near[1] = vc_first_from_near(l->at, l->n, owner, i, k->near[1]);
 	const struct vc_sort *s = from < l->n ? &l->at[from] : NULL;
 
 	bool starts = s && s->owner == i && !s->present;
 
-	return starts && vc_sort_needed(s, vc_sizes_indices(&k->s, s)) ? s : NULL;
+	return starts && vc_sort_needed(s, indices(k, s)) ? s : NULL;
 }
 
 static int owner(struct make *k, const struct vc_workspace *s, const struct vc_event *e,
 		 struct vc_error *err)
 {
-	bool needed = vc_workspace_at(s, e->size, vc_sizes_of(&k->s, s->source), &k->card,
+	bool needed = vc_workspace_at(s, e->size, size_of(k, s->source), &k->card,
 				      &k->partial, &k->semaphores);
 
 	k->rep->workspace++;
 	if (needed && !s->present)
-		return insert_scratch(k, e, err);
+		return insert_buffers(k, e, err);
 	k->skip[0] = k->skip[1] = UINT64_MAX;
 	k->skipping = 0;
 	if (s->present && !needed)
@@ -127,9 +263,9 @@ static int owner(struct make *k, const struct vc_workspace *s, const struct vc_e
 }
 
 /* The row sum that allocation i begins, or VC_UNMATCHED. */
-static uint32_t scratch_at(struct make *k, size_t i)
+static uint32_t sum_at(struct make *k, size_t i)
 {
-	const struct vc_workspaces *l = &k->s.v->workspace; /* in order of their owners */
+	const struct vc_workspaces *l = &k->v->workspace; /* in order of their owners */
 	size_t from = k->near[0] = vc_first_from_near(l->at, l->n, owner, i, k->near[0]);
 
 	return from < l->n && l->at[from].owner == i ? (uint32_t)from : VC_UNMATCHED;
@@ -138,9 +274,9 @@ static uint32_t scratch_at(struct make *k, size_t i)
 /* Is allocation i not made at the target? */
 static bool is_none(const struct make *k, size_t i, uint64_t size)
 {
-	const struct vc_borrowed *p = &k->s.o->borrowed;
+	const struct vc_borrowed *p = &k->borrowed;
 
-	return !size && (k->s.v->origin[i] == VC_BY_SORT || (p->size && p->size[i]));
+	return !size && (k->v->origin[i] == VC_BY_SORT || (p->size && p->size[i]));
 }
 
 /* What a convolution borrows at the target only: asked for and given back at once. */
@@ -160,19 +296,19 @@ static int insert_workspace(struct make *k, const struct vc_event *plan, uint64_
 
 static int one_alloc(struct make *k, const struct vc_event *from, size_t i, struct vc_error *err)
 {
-	const struct vc_workspaces *l = &k->s.v->workspace;
+	const struct vc_workspaces *l = &k->v->workspace;
 	const struct vc_sort *sort = starts_sorting(k, i);
-	uint32_t at = scratch_at(k, i);
+	uint32_t at = sum_at(k, i);
 	uint64_t size;
 
-	if (k->skipping && k->s.v->origin[i] == VC_BY_ROWS) {
+	if (k->skipping && k->v->origin[i] == VC_BY_ROWS) {
 		k->skip[--k->skipping] = from->id;
 		return 0;
 	}
-	if (k->s.v->origin[i] == VC_BY_ROWS)
+	if (k->v->origin[i] == VC_BY_ROWS)
 		size = l->at[k->workspace].owner + 1 == i ? k->partial : k->semaphores;
 	else
-		size = vc_sizes_of(&k->s, i);
+		size = size_of(k, i);
 	if (is_none(k, i, size))
 		return 0;
 	if (!sort && at == VC_UNMATCHED)
@@ -189,93 +325,94 @@ static int one_alloc(struct make *k, const struct vc_event *from, size_t i, stru
 	return VC_OK;
 }
 
+VC_COMPARE(by_event, struct vc_borrowed_new, VC_ORDER(x->event, y->event))
+
+/* What the convolution of that event borrows at the target only; 0: none. */
+static uint64_t borrows(const struct make *k, size_t event)
+{
+	const struct vc_borrowed_new wanted = { .event = (uint32_t)event };
+	const struct vc_borrowed_new *found = k->borrowed.n ?
+		bsearch(&wanted, k->borrowed.added, k->borrowed.n, sizeof(wanted), by_event) : NULL;
+
+	return found ? found->bytes : 0;
+}
+
 /* at: which of the events e is. */
 static int one_event(struct make *k, const struct vc_event *e, size_t at, struct vc_error *err)
 {
 	uint64_t size = e->size;
 
 	if (e->kind == VC_EV_PLAN) { /* what was computed as recorded is not what is predicted */
-		uint64_t bytes = e->device == k->s.b->device ?
-					 vc_outline_borrows(k->s.o, at, e) : 0;
+		uint64_t bytes = e->device == k->b->device ? borrows(k, at) : 0;
 
 		return bytes ? insert_workspace(k, e, bytes, err) : VC_OK;
 	}
-	if (vc_outline_drops(k->s.b, e, k->bare, k->begun))
+	if (is_dropped(k, e))
 		return 0;
 	if (e->kind == VC_EV_ALLOC) {
 		k->begun = true;
-		return one_alloc(k, e, vc_outline_alloc(k->s.f, k->s.o, e->id) - 1, err);
+		return one_alloc(k, e, alloc_of(k, e->id) - 1, err);
 	}
 	if (e->kind == VC_EV_FREE || e->kind == VC_EV_FREE_DONE || e->kind == VC_EV_USE) {
 		if (e->id == k->skip[0] || e->id == k->skip[1])
 			return 0;
-		uint32_t a = vc_outline_alloc(k->s.f, k->s.o, e->id);
+		uint32_t a = alloc_of(k, e->id);
 		if (a)
-			size = vc_sizes_of(&k->s, a - 1);
+			size = size_of(k, a - 1);
 		if (a && is_none(k, a - 1, size))
 			return 0;
 	}
-	if (k->pinned && vc_pinned_is(k->s.b->trace->meta, e))
+	if (k->pinned && vc_pinned_is(k->b->trace->meta, e))
 		size = k->pinned[k->pins++];
 	return emit(k, e, e->addr, size, err);
 }
 
-/* Events that an allocator sees, for as long as `most` more than there are now may be too many. */
+/* Events for as long as `most` more than there are now may be too many. */
 static int some_events(struct make *k, size_t most, struct vc_error *err)
 {
+	const struct vc_trace *t = k->b->trace;
 	int rc = VC_OK;
 
-	for (; !rc && k->next < k->s.o->steps && k->out->n < most; k->next++) {
-		const struct vc_outline_step *s = &k->s.o->step[k->next];
-		const struct vc_event *e = &k->from->ev[s->event];
-
-		if (!s->of || k->s.o->kernel[s->of - 1])
-			rc = one_event(k, e, s->event, err);
-		else
-			rc = emit(k, e, e->kind == VC_EV_ALLOC ? 0 : e->addr,
-				  vc_sizes_of(&k->s, s->of - 1), err);
-	}
+	for (; !rc && k->next < t->n && k->out->n < most; k->next++)
+		rc = one_event(k, &t->ev[k->next], k->next, err);
 	return rc;
 }
 
 static void report(struct make *k)
 {
+	const struct vc_family *f = k->f;
 	struct vc_family_report *r = k->rep;
 
-	r->recordings = k->s.f->n;
-	r->base = k->s.base;
-	r->single = k->s.f->n == 1;
-	r->allocs = k->s.b->n;
-	r->bytes = k->s.v->bytes;
-	r->matched_bytes = k->s.v->matched;
-	r->unsettled_bytes = k->s.v->unsettled;
-	r->alone = (uint64_t)((double)k->s.v->alone * fmax(1, k->s.growth[0]));
-	r->residual = k->s.v->residual;
-	r->lengths = k->s.v->lengths.vary;
-	r->noise = r->lengths ? k->s.v->lengths.sigma : 0;
-	for (size_t i = 0; i < k->s.f->n; i++)
-		r->noise = fmax(r->noise, k->s.f->spread[i].noise);
-	r->same = k->s.same;
-	r->rounded = !r->same && k->s.v->rounds;
-	r->convolutions = k->s.f->conv[k->s.base].n;
-	r->named = k->s.o->borrowed.named;
+	r->recordings = f->n;
+	r->base = k->base;
+	r->single = f->n == 1;
+	r->allocs = k->b->n;
+	r->bytes = k->v->bytes;
+	r->explained = k->v->explained;
+	r->unsure = k->v->unsure;
+	r->same = k->same;
+	r->steps_known = true;
+	for (size_t i = 0; i < f->n; i++) {
+		r->noise = fmax(r->noise, f->steps[i].noise);
+		r->data |= f->steps[i].vary;
+		r->steps_known &= f->steps[i].steps > 0;
+		r->residual = fmax(r->residual, f->view[i].residual);
+		r->unmatched = fmax(r->unmatched, f->view[i].unmatched);
+	}
+	r->convolutions = f->conv[k->base].n;
+	r->named = k->borrowed.named;
 	if (r->named)
-		snprintf(r->cudnn, sizeof(r->cudnn), "%s", k->s.f->conv[k->s.base].key->version);
-	for (size_t i = 0; !k->bare && i < k->s.b->n; i++) {
-		r->plans |= k->s.f->n > 1 && !r->same && k->s.f->plan[k->s.base][i] &&
-			    !(k->s.f->simulated && k->s.o->borrowed.size &&
-			      k->s.o->borrowed.size[i]);
-		enum vc_law_kind kind = k->s.f->axes ? k->s.v->law[i].kind : VC_LAW_CONST;
-
-		r->kind[kind]++;
-		r->moving += kind == VC_LAW_CONST ? 0 : k->s.b->take[i].size;
-		r->borrowed += k->s.v->origin[i] == VC_BY_COUNTERPART;
+		snprintf(r->cudnn, sizeof(r->cudnn), "%s", f->conv[k->base].key->version);
+	for (size_t i = 0; !k->bare && i < k->b->n; i++) {
+		r->plans |= f->n > 1 && !r->same && f->plan[k->base][i] &&
+			    !(f->simulated && k->borrowed.size && k->borrowed.size[i]);
+		r->kind[f->axes ? k->v->law[i].kind : VC_LAW_CONST]++;
 	}
 }
 
 static int finish(struct make *k, struct vc_error *err)
 {
-	struct vc_meta *m = k->bare ? NULL : vc_meta_copy(k->s.b->trace->meta, err);
+	struct vc_meta *m = k->bare ? NULL : vc_meta_copy(k->b->trace->meta, err);
 
 	if (!m)
 		return k->bare ? VC_OK : VC_ENOMEM;
@@ -283,103 +420,51 @@ static int finish(struct make *k, struct vc_error *err)
 	m->max_id = k->next_id;
 	m->how[VC_CAP_ADDRESSES] = m->how[VC_CAP_FINAL_HEAP] = m->how[VC_CAP_SEGMENTS] =
 		VC_HOW_ABSENT;
-	for (size_t a = 0; a < k->s.f->axes; a++) {
-		const char *name = k->s.f->axis[a].name;
-		char eval[VC_PARAM_TEXT];
-
-		vc_meta_param(m, name,
-			      k->s.f->axis[a].part == VC_MODE_EVAL ? k->s.target->eval[a] :
-								   k->s.target->train[a]);
-		snprintf(eval, sizeof(eval), "eval_%s", name);
-		if (k->s.f->axis[a].part == VC_MODE_ALL &&
-		    k->s.target->train[a] != k->s.target->eval[a])
-			vc_meta_param(m, eval, k->s.target->eval[a]);
-	}
+	for (size_t a = 0; a < k->f->axes; a++)
+		vc_meta_param(m, k->f->axis[a].name, k->target->at[a]);
 	return vc_meta_ok(m) ? 0 : vc_nomem(err, "the predicted trace");
-}
-
-/* Does its loop make one turn only? Then nothing shows what one that is not full is like. */
-static bool one_turn(const struct vc_loops *l, uint32_t i)
-{
-	for (size_t j = 0; j < l->n; j++)
-		if (i >= l->at[j].from && i < l->at[j].to)
-			return !l->at[j].count ||
-			       l->at[j].to - l->at[j].from < 2 * l->at[j].period;
-	return true;
-}
-
-/* Twice the largest block of a turn that is not full, which asks for other sizes than all others
- * do, where no replay shows it. */
-static void find_varying(struct make *k)
-{
-	const struct vc_loops *l = &k->s.v->loops;
-
-	for (size_t i = 0; k->rep->partly && i < k->s.b->n; i++) {
-		bool rest = l->like[i] != VC_UNMATCHED && one_turn(l, (uint32_t)i);
-		uint64_t size = rest ? 2 * vc_sizes_at(&k->s, i) : 0;
-
-		k->rep->one_turn |= rest;
-		k->rep->varying = size > k->rep->varying ? size : k->rep->varying;
-	}
-}
-
-/* The largest buffer of a sum, with its counters behind it, that follows a law because no formula
- * explains it: at other sizes there may be one more. */
-static void find_loose(struct make *k)
-{
-	for (uint32_t i = 0; i + 1 < k->s.b->n; i++) {
-		const struct vc_take *t = &k->s.b->take[i];
-		uint64_t size;
-
-		if (t->size <= BUFFER || t[1].size > COUNTERS || k->s.f->plan[k->s.base][i] ||
-		    k->s.v->origin[i] == VC_BY_ROWS || !vc_workspace_is_buffer(k->s.b, i))
-			continue;
-		size = vc_sizes_of(&k->s, i);
-		if (size != t->size && size > k->rep->loose) /* a handle's stays as it is */
-			k->rep->loose = size;
-	}
-}
-
-static void find_lasting(struct make *k)
-{
-	bool data = k->s.data || k->rep->lengths || k->rep->noise > 0;
-
-	for (size_t i = 0; data && i < k->s.b->n / 2; i++)
-		if (vc_allocations_lasts(k->s.b, i))
-			k->rep->lasting += vc_sizes_of(&k->s, i);
 }
 
 static int begin(struct make *k, struct vc_error *err)
 {
-	struct vc_family_report *rep = k->rep;
+	const struct vc_step_sizes *s = &k->f->steps[k->base];
 
-	k->next_id = k->s.b->ids + 1;
-	VC_TRY(vc_sizes_begin(&k->s, err));
-	report(k);
-	rep->lengths |= k->s.data;
-	rep->drawn = k->s.data;
-	rep->partly = k->s.o->partly;
-	k->pinned = k->bare ? NULL : vc_pinned_sizes(k->s.f, k->s.base, k->s.target->train);
-	k->from = vc_outline_events(k->s.f, k->s.o);
-	if (k->s.o->turned) {
-		k->next_id = k->s.o->looped.ids;
-		rep->turns = k->s.o->looped.turns;
+	k->next_id = k->b->ids + 1;
+	k->sized = calloc(k->b->n + 1, sizeof(*k->sized));
+	VC_HAVE(k->sized, "the sizes of a prediction", err);
+	if (s->vary && !k->same) {
+		k->from = calloc(s->steps + 1, sizeof(*k->from));
+		VC_HAVE(k->from, "the sizes of a prediction", err);
+		vc_step_sizes_sample(s, k->sample, k->from);
 	}
-	return VC_OK;
+	pthread_mutex_lock(&k->f->lock);
+	int rc = k->same ? VC_OK :
+			   vc_borrowed_make(k->f, k->base, k->target, &k->borrowed, err);
+	pthread_mutex_unlock(&k->f->lock);
+	report(k);
+	k->pinned = k->bare ? NULL : vc_pinned_sizes(k->f, k->base, k->target->at);
+	return rc;
 }
 
 static void end(struct make *k)
 {
-	vc_sizes_end(&k->s);
-	free(k->pinned);
+	vc_borrowed_fini(&k->borrowed);
+	VC_FREE(k->from, k->sized, k->pinned);
 }
 
 static struct make make_of(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
 			   const struct vc_target *target)
 {
-	return (struct make){ .s = vc_sizes_of_ask(f, base, ask, target),
-			      .card = ask->card.sms ? ask->card : f->recorded, .bare = ask->bare,
-			      .skip = { UINT64_MAX, UINT64_MAX } };
+	struct make k = { .f = f, .v = &f->view[base], .b = &f->m[base], .base = base,
+			  .bound = ask->bound, .target = target, .growth = 1, .same = true,
+			  .sample = ask->sample, .card = ask->card.sms ? ask->card : f->recorded,
+			  .bare = ask->bare, .skip = { UINT64_MAX, UINT64_MAX } };
+
+	for (size_t a = 0; a < f->axes; a++) {
+		k.growth *= target->at[a] / f->x[base][a];
+		k.same &= target->at[a] == f->x[base][a];
+	}
+	return k;
 }
 
 int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
@@ -392,17 +477,10 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	k.out = out;
 	k.rep = rep;
 	rc = begin(&k, err);
-	if (!rc && !k.bare) {
-		find_lasting(&k);
-		find_varying(&k);
-		find_loose(&k);
-	}
-	if (!rc && !vc_vec_room(out->ev, out->cap, k.from->n))
+	if (!rc && !vc_vec_room(out->ev, out->cap, k.b->trace->n))
 		rc = vc_nomem(err, "the events of a prediction");
-	if (!rc && k.bare)
+	if (!rc)
 		rc = some_events(&k, SIZE_MAX, err);
-	for (; !rc && !k.bare && k.next < k.from->n; k.next++)
-		rc = one_event(&k, &k.from->ev[k.next], k.next, err);
 	if (!rc)
 		rc = finish(&k, err);
 	end(&k);
@@ -435,7 +513,7 @@ static void flow_close(struct vc_source *s)
 {
 	struct flow *l = s->state;
 
-	if (l->k.s.f)
+	if (l->k.f)
 		end(&l->k);
 }
 

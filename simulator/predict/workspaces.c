@@ -8,10 +8,6 @@
  * in (rows * n) and the layer's input or its gradient (rows * k) are alive. */
 #include "simulator/predict/workspaces.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/torch_names.h"
 #include "common/torch_sizes.h"
 #include "common/vec.h"

@@ -2,12 +2,7 @@
 /* workspaces.h - where a recording asks for workspace buffers that a kernel's launch arithmetic
  * decides, or would at another size: sums over rows (bias gradients) and batch normalisation of
  * rows. */
-#ifndef VC_WORKSPACES_H
-#define VC_WORKSPACES_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "simulator/predict/allocations.h"
 #include "simulator/anatomy/reduction.h"
@@ -59,5 +54,3 @@ int vc_workspace_find(const struct vc_allocations *m, const double *grows,
 /* The card whose launch arithmetic explains most of the buffers of these recordings: a snapshot
  * does not name its card. Where none does, that of the H100 and H200, and *known is false. */
 struct vc_reduction_card vc_workspace_card(const struct vc_allocations *m, size_t n, bool *known);
-
-#endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls.h - the driver calls that a recording shows, for a device that answers with their addresses
  * for as long as a run makes the same ones. */
-#pragma once
+#ifndef VC_CALLS_H
+#define VC_CALLS_H
 
 #include "simulator/replay/device.h"
 #include "simulator/replay/memo.h"
@@ -17,3 +18,5 @@ struct vc_calls {
  * Errors: VC_ENOMEM. */
 int vc_calls_of(const struct vc_trace *t, uint16_t device, struct vc_calls **out,
 		struct vc_error *err);
+
+#endif

@@ -2,6 +2,8 @@
 /* census.c - see census.h */
 #include "simulator/replay/census.h"
 
+#include <stdlib.h>
+
 #include "common/pages.h"
 
 struct known { uint64_t size; uint8_t live; };

@@ -5,6 +5,10 @@
  * events come in batches; there is no heap call per event. */
 #include "simulator/replay/engine_parts.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/vec.h"
 #include "simulator/replay/past.h"
 #include "simulator/replay/start_heap.h"
@@ -150,7 +154,9 @@ static INLINE int do_alloc(struct vc_engine *e, const struct vc_event *ev, bool 
 	if (l->life != VC_DEAD)
 		return vc_fail(err, VC_EFORMAT, "event %" PRIu64 ": block %" PRIu64
 			       " is allocated twice", e->index, ev->id);
-	VC_TRY(r = e->model.type->alloc(&e->model, &rq, &l->block, err));
+	r = e->model.type->alloc(&e->model, &rq, &l->block, err);
+	if (r < 0)
+		return r;
 	if (r == VC_DONE) {
 		vc_pages_keep(&e->live, ev->id);
 		if (rq.exact)
@@ -213,7 +219,9 @@ static int do_oom(struct vc_engine *e, const struct vc_event *ev, struct vc_erro
 		return err ? (int)err->status : VC_ENOMEM;
 	if (!ev->size)
 		return tell(e, ev, NULL, VC_DONE, err);
-	VC_TRY(r = e->model.type->alloc(&e->model, &rq, &b, err));
+	r = e->model.type->alloc(&e->model, &rq, &b, err);
+	if (r < 0)
+		return r;
 	if (r != VC_DONE) {
 		e->alone |= r == VC_RAISED;
 		e->stats.ooms += r == VC_REFUSED;

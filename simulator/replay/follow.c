@@ -4,7 +4,10 @@
  * the head: the recorded driver had no memory left, so ours has none either. */
 #include "simulator/replay/follow.h"
 
+#include <stdlib.h>
+
 #include "common/vec.h"
+
 
 struct item { uint8_t kind; bool done; uint64_t addr, size; };
 struct range { uint64_t addr, size; };
@@ -60,6 +63,7 @@ static void on_free(void *arg, uint64_t addr, uint64_t size)
 {
 	struct vc_follow *f = arg;
 
+	(void)size;
 	for (size_t i = f->head; i < f->n; i++) {
 		struct item *it = &f->item[i];
 

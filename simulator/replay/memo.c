@@ -3,6 +3,7 @@
 #include "simulator/replay/memo.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "simulator/replay/source.h"
 

@@ -3,6 +3,9 @@
 #include "common/vec.h"
 #include "simulator/replay/result.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "common/emit.h"
 #include "common/site.h"
 #include "simulator/replay/model.h"
@@ -135,6 +138,7 @@ void vc_result_emit_answer(struct vc_emit *e, const struct vc_result *r)
 	vc_emit_text(e, "level", NULL, vc_level_name(a->level));
 	vc_emit_bool(e, "checked", NULL, a->checked);
 	vc_emit_bool(e, "reproduced", NULL, a->reproduced);
+	vc_emit_text(e, "cannot_tell", NULL, a->cannot[0] ? a->cannot : NULL);
 	vc_emit_text(e, "verdict_low", NULL, vc_verdict_name(a->low));
 	vc_emit_text(e, "verdict_high", NULL, vc_verdict_name(a->high));
 	vc_emit_text(e, "assumed", NULL, assumed[a->assumed]);

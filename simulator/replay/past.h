@@ -6,7 +6,8 @@
  * all the same: programs repeat themselves. A past is one list of requests that leads from an
  * empty heap to the blocks that live at the first event. Played under the recorded rules it shows
  * by the heap that it makes how much it is worth. */
-#pragma once
+#ifndef VC_PAST_H
+#define VC_PAST_H
 
 #include "simulator/replay/memo.h"
 #include "simulator/replay/source.h"
@@ -35,3 +36,5 @@ struct vc_past {
  * Errors: VC_ENOMEM. Thread-safe. */
 int vc_past_of(const struct vc_trace *t, uint16_t device, enum vc_past_kind kind,
 		  struct vc_past **out, struct vc_error *err);
+
+#endif

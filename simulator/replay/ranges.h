@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranges.h - where the virtual ranges of expandable segments begin that were there at the start. */
-#pragma once
+#ifndef VC_RANGES_H
+#define VC_RANGES_H
 
 #include "simulator/replay/source.h"
 
@@ -8,3 +9,5 @@
  * range, too, and PyTorch maps them again; only then are they seen. Fills t->meta->base.
  * Errors: VC_ENOMEM. */
 int vc_infer_ranges(struct vc_trace *t, struct vc_error *err);
+
+#endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sizes.h - the sizes that a recording asks for, each once: what rules of rounding are tried on. */
-#pragma once
+#ifndef VC_SIZES_H
+#define VC_SIZES_H
 
 #include "simulator/replay/memo.h"
 #include "simulator/replay/source.h"
@@ -13,3 +14,5 @@ struct vc_sizes {
 
 /* Kept with the trace; vc_memo_put(&(*out)->memo) when done. Thread-safe. Errors: VC_ENOMEM. */
 int vc_sizes_of(const struct vc_trace *t, struct vc_sizes **out, struct vc_error *err);
+
+#endif

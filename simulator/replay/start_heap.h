@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* start_heap.h - the heap that a recording begins with, as a list of segments and their blocks. */
-#pragma once
+#ifndef VC_START_HEAP_H
+#define VC_START_HEAP_H
 
 #include "common/error.h"
 #include "common/event.h"
@@ -14,3 +15,5 @@ int vc_start_heap_tile(struct vc_extent *x, size_t n, struct vc_error *err);
 uint64_t vc_start_heap_bytes(const struct vc_extent *x, size_t n);
 /* Where the range of addresses begins in which a segment lies; 0: nobody recorded it. */
 uint64_t vc_start_heap_base(const struct vc_meta *m, const struct vc_event *segment);
+
+#endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fsdp_units.h - a training run as fully sharded data parallel sees it: wrapped units, their
  * parameters, and when each of them is needed. */
-#pragma once
+#ifndef VC_FSDP_UNITS_H
+#define VC_FSDP_UNITS_H
 
 #include "simulator/rewrite/copies.h"
 
@@ -40,3 +41,5 @@ struct vc_units {
 int vc_units_find(struct vc_units *u, const struct vc_clone *c, const struct vc_meta *m, bool whole,
 		  struct vc_error *err);
 void vc_units_fini(struct vc_units *u);
+
+#endif

@@ -32,6 +32,7 @@ struct vc_fit_card {
 	uint64_t record;            /* the value whose recording would narrow it most; 0: none */
 	bool one;                   /* recording is all there is */
 	uint64_t recommended;       /* 0: none */
+	char cannot[400];           /* see struct vc_trust */
 	char why[400], trust[960], pace[256]; /* sentences; pace: "" when there is nothing to say */
 	const char *level;          /* vc_whatif_level of the predictions */
 	const char *narrow;       /* what would narrow it, NULL: nothing is open */

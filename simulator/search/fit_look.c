@@ -22,6 +22,7 @@ struct vc_fit_seen { uint64_t value; struct vc_session session; };
 struct vc_fit_told {
 	struct vc_fit_probe probe;
 	char trust[sizeof(((struct vc_fit_card *)0)->trust)];
+	char cannot[sizeof(((struct vc_fit_card *)0)->cannot)];
 	const char *level, *narrow;
 	double matched;
 	bool failed;
@@ -137,6 +138,8 @@ static int find_out(const struct vc_session *s, const struct vc_plan *plan,
 	if (p->open || p->verdict != VC_FITS)
 		VC_TRY(needs(s, plan, p, err));
 	p->share = plan->capacity ? (double)p->high / (double)plan->capacity : 0;
+	vc_answer_cannot(s, p->verdict == VC_FITS ? p->used : p->low / 2 + p->high / 2, p->low,
+			 p->high, t->cannot, sizeof(t->cannot));
 	return VC_OK;
 }
 
@@ -173,6 +176,8 @@ static bool is_ready(const struct vc_fit_hunt *h, const struct vc_fit_soon *s)
 static void say(struct vc_fit_card *c, const struct vc_fit_told *t)
 {
 	snprintf(c->trust, sizeof(c->trust), "%s", t->trust);
+	if (t->cannot[0])
+		snprintf(c->cannot, sizeof(c->cannot), "%s", t->cannot);
 	c->level = t->level;
 	c->narrow = t->narrow;
 	c->matched = t->matched;
@@ -297,10 +302,10 @@ int vc_fit_look_at_all(struct vc_fit_hunt *h, const struct vc_fit_soon *soon, si
 	return r;
 }
 
-/* Data that are drawn make a prediction of many replays, all of which can run at once. */
+/* Data that are resampled make a prediction of many replays, all of which can run at once. */
 static bool fills_all(const struct vc_whatif *w)
 {
-	return w->as_asked.report.drawn || w->as_asked.report.noise > 0;
+	return w->as_asked.report.data;
 }
 
 int vc_fit_look_beyond(struct vc_fit_hunt *h, const struct vc_fit_soon *soon, size_t n,

@@ -6,7 +6,10 @@
 
 static void number(struct vc_emit *e, const char *key, uint64_t v)
 {
-	vc_emit_uint(vc_emit_known(e, v), key, NULL, v);
+	if (v)
+		vc_emit_uint(e, key, NULL, v);
+	else
+		vc_emit_null(e, key, NULL);
 }
 
 static void pair(struct vc_emit *e, const char *key, double low, double high)
@@ -79,6 +82,7 @@ static void answer(struct vc_emit *e, const struct vc_fit_card *c, const struct 
 	vc_emit_text(e, "level", NULL, c->level);
 	vc_emit_real(e, "matched", NULL, c->matched);
 	vc_emit_text(e, "narrow", NULL, c->narrow);
+	vc_emit_text(e, "cannot_tell", NULL, c->cannot[0] ? c->cannot : NULL);
 	proofs(e, p);
 }
 
@@ -138,6 +142,12 @@ static void headline(struct vc_emit *e, const struct vc_fit *f, const struct vc_
 	} else if (c->surely == c->perhaps || c->plan.assume) {
 		vc_emit_line(e, "  largest that fits      %" PRIu64 "%s", c->headline,
 			     c->surely < c->perhaps ? " (by --assume)" : "");
+	} else if (c->cannot[0]) {
+		if (bounded)
+			snprintf(maybe, sizeof(maybe), "possible up to %" PRIu64, c->perhaps);
+		vc_emit_line(e, "  largest that fits      undecided: %s\n"
+			     "  certain up to          %" PRIu64 ", %s%s", c->cannot, c->surely,
+			     maybe, next);
 	} else if (c->one) {
 		if (bounded)
 			snprintf(maybe, sizeof(maybe), "possible up to %" PRIu64, c->perhaps);
@@ -169,9 +179,10 @@ static void card(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_
 	if (c->failing)
 		vc_emit_line(e, "  smallest that does not %" PRIu64 "%s", c->failing, c->holes ?
 			     " (not monotone: larger ones fit)" : "");
-	if (c->recommended)
+	if (c->recommended && (!c->cannot[0] || c->surely == c->perhaps))
 		vc_emit_line(e, "  recommended            %" PRIu64, c->recommended);
-	vc_emit_line(e, "  because                %s", c->why);
+	if (!c->cannot[0] || c->surely == c->perhaps)
+		vc_emit_line(e, "  because                %s", c->why);
 	if (c->pace[0])
 		vc_emit_line(e, "  speed                  %s", c->pace);
 	for (size_t i = 0; i < c->runs; i++)

@@ -118,6 +118,68 @@ void vc_answer_widen_torch(struct vc_result *out)
 	out->high -= out->high % PAGE;
 }
 
+/* ---- what recordings cannot tell ---- */
+
+#define TELLING 0.02 /* share of the allocations */
+#define TELLS 0.2 /* of the best guess: no number where the interval is wider */
+
+static const char *why_not(const struct vc_family_report *r, char *buf, size_t n)
+{
+	if (r->single)
+		snprintf(buf, n, "one recording shows no law");
+	else if (r->data)
+		snprintf(buf, n, "sizes of steps vary with their data");
+	else if (r->unmatched > TELLING)
+		snprintf(buf, n, "%.0f %% of the allocations are in some of them only",
+			 100 * r->unmatched);
+	else if (r->rounded > 0)
+		snprintf(buf, n, "%s may be rounded up to %g", r->rounding, r->rounded);
+	else if (r->plans)
+		snprintf(buf, n, "layers may need other workspace there");
+	else
+		snprintf(buf, n, "they miss each other by too much");
+	return buf;
+}
+
+/* The one place that names it. */
+static const char *what_can(const struct vc_whatif *w, char *buf, size_t n)
+{
+	const struct vc_recording *rec = &w->recording[0];
+	const char *command = rec->meta->command;
+	bool known = rec->meta->program != NULL;
+	size_t at = (size_t)snprintf(buf, n, "vramcast %s%.200s", known ? "sim " : "dryrun",
+				     known ? rec->path : "");
+	char values[160] = "";
+
+	for (size_t i = 0, k = 0; i < w->n && k < sizeof(values) && at < n; i++) {
+		at += (size_t)snprintf(buf + at, n - at, " --%s %s=%g", known ? "set" : "param",
+				       w->at[i].name, w->at[i].value);
+		k += (size_t)snprintf(values + k, sizeof(values) - k, "%s%s=%g", k ? ", " : "",
+				      w->at[i].name, w->at[i].value);
+	}
+	if (at < n && known)
+		snprintf(buf + at, n - at, " --by rerun");
+	else if (at < n)
+		snprintf(buf + at, n - at, " -o new.vct -- %.100s (with %s)",
+			 command && *command ? command : "python train.py", values);
+	return buf;
+}
+
+const char *vc_answer_cannot(const struct vc_session *s, uint64_t best, uint64_t low, uint64_t high,
+			     char *buf, size_t n)
+{
+	const struct vc_whatif *w = s->whatif;
+	char why[120], command[320];
+
+	*buf = '\0';
+	if (w && !w->rerun && !s->opt->force && !s->opt->assume && !w->as_asked.report.same && low < high &&
+	    (double)(high - low) > TELLS * (double)best)
+		snprintf(buf, n, "these recordings cannot tell how much (%s); this command can: %s",
+			 why_not(&w->as_asked.report, why, sizeof(why)),
+			 what_can(w, command, sizeof(command)));
+	return buf;
+}
+
 /* ---- the verdict ---- */
 
 struct ask { const struct vc_job *job; const struct vc_plan *plan; };
@@ -302,6 +364,10 @@ int vc_answer_decide(const struct vc_session *s, const struct vc_job *job,
 	} else {
 		VC_TRY(replay_ends(&q, out, err));
 	}
+	if (out->has_interval)
+		vc_answer_cannot(s, best == VC_FITS ? out->stats.peak_reserved :
+						      out->low / 2 + out->high / 2, out->low,
+				 out->high, a->cannot, sizeof(a->cannot));
 	a->used_low = (out->has_interval ? out->low : out->stats.peak_reserved) + beside;
 	a->used_high = (out->has_interval ? out->high : out->stats.peak_reserved) + beside;
 	/* What the program would have asked for next is not recorded. */

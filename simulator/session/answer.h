@@ -36,6 +36,11 @@ struct vc_answer_ask {
  * whole interval tells, because settings hang on how much the device has. */
 bool vc_answer_settles(struct vc_answer_ask *a, bool possibly);
 
+/* Where a prediction may be off by more than it is good for (a fifth of the best guess): why, and
+ * the command that can tell. "" where it is not, or --force asks for the number all the same. */
+const char *vc_answer_cannot(const struct vc_session *s, uint64_t best, uint64_t low, uint64_t high,
+			     char *buf, size_t n);
+
 /* Fill out->trust; its interval is known. A few more replays, where an end of it may lie
  * beyond what the device has. */
 int vc_answer_decide(const struct vc_session *s, const struct vc_job *job,

@@ -25,6 +25,7 @@ struct vc_recording_ask {
 	uint64_t total;        /* bytes of the recorded device; 0: not told */
 	bool verify;
 	unsigned flags;        /* enum vc_session_flags */
+	unsigned without;          /* rules of predictions: see vc_family_new */
 	const struct vc_asker *asker; /* see named_plans.h; NULL: nobody is asked */
 	uint64_t keep;         /* instead of VC_KEEP_EVENTS; 0: that */
 };

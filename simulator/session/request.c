@@ -38,6 +38,8 @@ const struct vc_option vc_run_options[] = {
 	  "heap at the first event: as recorded, asked for anew, or empty", NULL },
 	{ 0, "assume", VC_O_TEXT, AT(assume), "low|best|high",
 	  "which value of an interval decides where its ends differ (default: undecided)", NULL },
+	{ 0, "force", VC_O_FLAG, AT(force), NULL,
+	  "say the best guess of a prediction however wide its interval is", NULL },
 	{ 0, "device", VC_O_UINT, AT(device), "N",
 	  "which device of the trace (default: the one that ran out, or the fullest)", NULL },
 	{ 0, "rank", VC_O_UINT, AT(rank), "N", "the same, for traces of several ranks", NULL },

@@ -17,6 +17,8 @@ struct vc_run_options {
 	const char *assume;          /* low | best | high, or NULL */
 	uint64_t device, rank;       /* VC_NOT_GIVEN: the one that decides */
 	bool verify, treat_segments;
+	bool force;                   /* numbers of predictions however wide the interval */
+	unsigned without;             /* rules of predictions that a test leaves out */
 	const struct vc_asker *asker; /* of the command, see named_plans.h; NULL: none */
 	const struct vc_runner *runner; /* of the command, see rerun.h; NULL: none */
 	const struct vc_console *console; /* of the command, for its runner */

@@ -21,6 +21,7 @@ static struct vc_recording_ask ask_of(const struct vc_run_options *o, unsigned f
 					  .total = o->capacity != VC_NOT_GIVEN ? o->capacity : 0,
 					  .verify = o->verify,
 					  .asker = o->asker,
+					  .without = o->without,
 					  .flags = flags };
 }
 

@@ -7,9 +7,8 @@
 #include "simulator/replay/memo.h"
 #include "simulator/session/addresses.h"
 #include "simulator/session/completion.h"
-#include "simulator/session/draws.h"
 #include "simulator/session/host.h"
-#include "simulator/session/misses.h"
+#include "simulator/session/uncertainty.h"
 #include "simulator/session/verify.h"
 
 enum { ORDERS = 32 }; /* of addresses, where the driver's is not known */
@@ -32,52 +31,40 @@ int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, stru
 static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 {
 	const struct vc_family_report *r = &p->report;
-	char alone[96] = "", card[96] = "", tells[128] = "", plans[240] = "";
+	char alone[96] = "", card[96] = "", rounded[128] = "", plans[160] = "", asked[96] = "";
 
-	p->matched = r->bytes ? (double)r->matched_bytes / (double)r->bytes : 1;
-	if (r->unsettled_bytes)
-		snprintf(alone, sizeof(alone), "; %.2f %% of the bytes could not be matched",
-			 100 * (1 - p->matched));
+	p->matched = r->bytes ? (double)r->explained / (double)r->bytes : 1;
+	if (r->unmatched > 0)
+		snprintf(alone, sizeof(alone), "; %.1f %% of the allocations are in some of the "
+			 "recordings only", 100 * r->unmatched);
 	if (w->any_card && r->workspace)
 		snprintf(card, sizeof(card),
 			 "; no card is named: row sums as on %u multiprocessors, -g says otherwise",
 			 p->card.sms);
-	if (r->tells > 0)
-		snprintf(tells, sizeof(tells), "; %s may be rounded up: a recording at %g tells",
-			 r->telling, r->tells);
-	size_t n = 0;
-
+	if (r->rounded > 0)
+		snprintf(rounded, sizeof(rounded), "; %s may be rounded up to %g", r->rounding,
+			 r->rounded);
 	if (r->named)
-		n = (size_t)snprintf(plans, sizeof(plans), "; cuDNN %s names the workspace of "
-				     "%.0f %% of the convolutions", r->cudnn,
-				     100 * (double)r->named / (double)r->convolutions);
+		snprintf(plans, sizeof(plans), "; cuDNN %s names the workspace of %.0f %% of the "
+			 "convolutions", r->cudnn,
+			 100 * (double)r->named / (double)r->convolutions);
 	else if (r->plans)
-		n = (size_t)snprintf(plans, sizeof(plans),
-				     "; layers may need other workspace: their algorithms change");
+		snprintf(plans, sizeof(plans), "; layers may need other workspace: their "
+			 "algorithms change");
 	if (r->plans && r->named < r->convolutions)
-		snprintf(plans + n, sizeof(plans) - n, " (cuDNN is asked where the PyTorch "
-			 "of these recordings is that of python3 in PATH)");
+		snprintf(asked, sizeof(asked), " (cuDNN is asked where the PyTorch of these "
+			 "recordings is that of python3 in PATH)");
 	if (r->same)
 		snprintf(p->trust, sizeof(p->trust), "recorded at this value");
 	else if (r->single)
 		snprintf(p->trust, sizeof(p->trust), "bounds from one recording; a second short "
 			 "one at another value would make it exact");
 	else
-		snprintf(p->trust, sizeof(p->trust),
-			 "extrapolated from %zu recordings, %.2f %% of the bytes "
-			 "matched%s%s%s%s%s%s%s",
-			 r->recordings, 100 * p->matched, alone,
-			 r->drawn ? "; steps differ in the length of their samples or in other "
-				    "data, and were drawn" :
-			 r->lengths ? "; steps differ in the length of their samples: the longest "
-				      "decides" :
-			 r->noise > 0 ? "; steps of some recordings differ in their data" : "",
-			 plans,
+		snprintf(p->trust, sizeof(p->trust), "extrapolated from %zu recordings, %.2f %% of "
+			 "the bytes matched%s%s%s%s%s%s%s", r->recordings, 100 * p->matched, alone,
+			 r->data ? "; sizes of steps vary with their data" : "", plans, asked,
 			 r->edited ? "; the script was edited in between: its places count by "
-				     "their order in a function" : "",
-			 r->states ? "; a gradient scaler skipped all steps of the optimizer: its "
-				     "states are in the upper end only; record more steps" : "",
-			 tells, card);
+				     "their order in a function" : "", rounded, card);
 }
 
 /* Long runs of frees without a request in between: a cache that is emptied in the order of a hash
@@ -170,7 +157,6 @@ static int predict(const struct vc_whatif *w, const struct vc_reduction_card *ca
 		p->cublas = cublas_on(w, gpu);
 	ask = vc_whatif_ask(w, p);
 	VC_TRY(vc_family_at(w->family, &ask, &rec->trace, &p->report, err));
-	VC_TRY(vc_draws_choose(w, p, err));
 	base = &w->recording[p->report.base];
 	rec->meta = rec->trace.meta;
 	rec->path = base->path;
@@ -232,13 +218,14 @@ static int open_recordings(struct vc_whatif *w, size_t n, char **paths,
 
 		w->outside = outside > w->outside ? outside : w->outside;
 	}
-	w->family = vc_family_new(t, n, w->recording[0].device->device, false, err);
+	w->without = ask->without;
+	w->family = vc_family_new(t, n, w->recording[0].device->device, w->without, err);
 	w->asker = ask->asker;
 	w->plans = w->family ? vc_named_plans_new(&w->recording[0], ask->asker, err) : NULL;
 	if (w->plans)
 		vc_family_ask_cudnn(w->family, vc_named_plans_answers(w->plans));
-	w->misses = w->plans ? vc_misses_new(err) : NULL;
-	return w->misses ? VC_OK : err->status ? (int)err->status : VC_ENOMEM;
+	w->uncertainty = w->plans ? vc_uncertainty_new(err) : NULL;
+	return w->uncertainty ? VC_OK : err->status ? (int)err->status : VC_ENOMEM;
 }
 
 static void as_reduction_card(const struct vc_card *c, struct vc_reduction_card *r)
@@ -361,7 +348,8 @@ struct vc_whatif *vc_whatif_again(const struct vc_whatif *from, const struct vc_
 	w->recording = from->recording;
 	w->recordings = from->recordings;
 	w->family = from->family;
-	w->misses = from->misses;
+	w->uncertainty = from->uncertainty;
+	w->without = from->without;
 	w->plans = from->plans;
 	w->asker = from->asker;
 	w->any_card = from->any_card;
@@ -389,7 +377,7 @@ void vc_whatif_close(struct vc_whatif *w)
 	forget(&w->as_asked);
 	if (!w->borrowed) {
 		vc_rerun_close(w->rerun);
-		vc_misses_free(w->misses);
+		vc_uncertainty_free(w->uncertainty);
 		vc_family_free(w->family);
 		vc_named_plans_free(w->plans);
 		for (size_t i = 0; i < w->recordings; i++)
@@ -466,11 +454,8 @@ static int alternative(const struct vc_whatif *w, const struct vc_prediction *p,
 		ask.bound = k ? VC_BOUND_HIGH : VC_BOUND_LOW;
 	ask.has_order = k >= 2;
 	ask.order = k - 2;
-	/* recordings of fewer turns do not set the order of more; draws of data have all of them */
-	bool nearest = p->report.single || p->report.turns || p->report.drawn || p->report.lengths;
-
-	if (ask.has_order && (ask.order == p->report.base || nearest))
-		return 0;
+	if (ask.has_order && (ask.order == p->report.base || p->report.single || p->report.data))
+		return 0; /* samples of data have all orders */
 	int r = vc_family_at(w->family, &ask, out, NULL, &ignored);
 	if (r == VC_ENOMEM)
 		return vc_nomem(err, "the alternatives of a prediction");
@@ -528,7 +513,7 @@ struct runs {
 	const struct vc_plan *plan;
 	struct vc_result *said, *out; /* of each run, of all */
 	size_t drivers, orders;       /* the first runs */
-	size_t n, from;               /* which of all n is made first */
+	size_t n;
 };
 
 static const enum vc_va_policy policies[] = { VC_VA_WINDOW, VC_VA_CONTEXT, VC_VA_DEC, VC_VA_MIX };
@@ -537,7 +522,7 @@ enum { POLICIES = sizeof(policies) / sizeof(*policies), DRIVERS = 2 }; /* the dr
 static int run_one(void *arg, size_t nth, struct vc_error *err)
 {
 	struct runs *a = arg;
-	size_t i = (a->from + nth) % a->n;
+	size_t i = nth;
 	struct vc_job job = { .rec = &a->p->rec };
 	struct vc_plan plan = *a->plan;
 
@@ -559,8 +544,9 @@ static int run_one(void *arg, size_t nth, struct vc_error *err)
 static int add_said(void *arg, size_t nth, struct vc_error *err)
 {
 	struct runs *a = arg;
-	const struct vc_result *said = &a->said[(a->from + nth) % a->n];
+	const struct vc_result *said = &a->said[nth];
 
+	(void)err;
 	if (!said->has_interval)
 		return VC_OK;
 	if (!a->out->has_interval || said->low < a->out->low)
@@ -568,7 +554,7 @@ static int add_said(void *arg, size_t nth, struct vc_error *err)
 	if (!a->out->has_interval || said->high > a->out->high)
 		a->out->high = said->high;
 	a->out->has_interval = true;
-	return vc_misses_settled(a->w, a->p, a->plan, a->out, err);
+	return VC_OK;
 }
 
 /* Which of two equal holes the allocator takes depends on addresses that only the real driver
@@ -584,19 +570,11 @@ static int widen_by_runs(const struct vc_whatif *w, struct vc_prediction *p,
 	int r;
 
 	a.n = work.n = a.drivers + a.orders + w->recordings + 2 + 2 + OTHERS;
-	/* the smallest and the largest sizes tell most */
-	a.from = plan->settled ? a.drivers + a.orders : 0;
 	a.said = calloc(work.n, sizeof(*a.said));
 	VC_HAVE(a.said, "the runs of an interval", err);
 	r = vc_workers_run(&work, err);
-	p->said = a.said->low;
 	free(a.said);
 	return r;
-}
-
-static bool is_beyond(void *arg, const struct vc_stats *so_far)
-{
-	return so_far->peak_reserved > *(const uint64_t *)arg;
 }
 
 static int measure(const struct vc_whatif *w, struct vc_prediction *p,
@@ -604,24 +582,12 @@ static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 		   struct vc_error *err)
 {
 	struct vc_plan plan = vc_plan_unlimited(as_planned);
-	struct vc_enough beyond;
-	uint64_t most;
-	int r;
 
 	vc_completion_default(&p->rec, &plan);
 	plan.va_order = 0;
 	plan.va = vc_va_of_first(p->rec.device->first_segment);
-	if (plan.settled) {
-		VC_TRY(vc_misses_find(w, p, &plan, settings, err));
-		most = vc_misses_most(w, p, &plan);
-		beyond = (struct vc_enough){ &most, is_beyond };
-		plan.enough = plan.settled->low ? &beyond : NULL;
-	}
-	r = widen_by_runs(w, p, &plan, out, err);
-	if (r == VC_OK)
-		r = vc_misses_widen(w, p, &plan, settings, out, err);
-	VC_TRY(r);
-	vc_misses_widen_last(w, p, out);
+	VC_TRY(widen_by_runs(w, p, &plan, out, err));
+	VC_TRY(vc_uncertainty_widen(w, p, &plan, settings, out, err));
 	if (out->has_interval && out->low == out->high)
 		out->has_interval = false; /* nothing that is open moves the peak */
 	return VC_OK;
@@ -674,7 +640,7 @@ int vc_whatif_interval(const struct vc_whatif *w, struct vc_prediction *p,
 	} else {
 		rc = measure(w, p, plan, fits ? settings : "", out, err);
 		snprintf(p->settings, sizeof(p->settings), "%s",
-			 rc == VC_OK && fits && !plan->settled ? settings : "");
+			 rc == VC_OK && fits ? settings : "");
 		p->open = out->has_interval;
 		p->low = out->low;
 		p->high = out->high;

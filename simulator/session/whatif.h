@@ -16,6 +16,18 @@ enum { VC_WHATIF_CARDS = 64, VC_WHATIF_PARAMS = 16, VC_WHATIF_OTHERS = 32 };
  * own, and each of them makes predictions. */
 enum { VC_WHATIF_THREADS = 4 };
 
+/* Kinds of evidence, the surest first. */
+enum vc_evidence_kind {
+	VC_EVIDENCE_LAWS,  /* nearly all sizes follow laws that more recordings than needed show */
+	VC_EVIDENCE_LOOSE, /* ... do not, or allocations come and go between the recordings */
+	VC_EVIDENCE_DATA,  /* sizes of steps vary with their data */
+	VC_EVIDENCE_ONE,   /* one recording */
+	VC_EVIDENCES
+};
+/* By what an interval is widened, by logarithms: so many times what the recordings miss of each
+ * other, and at least. */
+struct vc_evidence { const char *name; double up, down, least_up, least_down; };
+
 /* What the recordings say about one set of values on one kind of card. */
 struct vc_prediction {
 	struct vc_recording rec;             /* as if it had been recorded */
@@ -23,11 +35,10 @@ struct vc_prediction {
 	struct vc_reduction_card card;       /* some workspaces depend on it */
 	struct vc_named_plans *plans;        /* of that card; NULL: those of the recorded one */
 	uint64_t cublas;                     /* see struct vc_family_ask */
-	double matched;                      /* share of the bytes that have a counterpart */
+	double matched;                      /* share of the bytes that others have */
 	double missed;                       /* how far off the recordings are for each other */
-	const struct vc_width *width;        /* which row widened the interval, and what it was */
+	const struct vc_evidence *evidence;  /* what widened the interval, and what it was */
 	uint64_t said_low, said_high;
-	uint64_t said;                       /* the peak itself, in the driver's own way */
 	char trust[960];                     /* "extrapolated from 3 recordings ..." */
 	pthread_mutex_t lock;                /* of what follows */
 	struct vc_trace other[VC_WHATIF_OTHERS]; /* what the recordings allow besides, ... */
@@ -44,7 +55,8 @@ struct vc_prediction {
 struct vc_whatif {
 	struct vc_recording *recording; size_t recordings;
 	struct vc_family *family;
-	struct vc_misses *misses;            /* misses.h */
+	struct vc_uncertainty *uncertainty;  /* uncertainty.h */
+	unsigned without;                    /* see vc_family_new */
 	struct vc_named_plans *plans;        /* named_plans.h: of the recorded card */
 	const struct vc_asker *asker;        /* who is asked for others'; lent, or NULL */
 	struct vc_rerun *rerun;              /* the program answers; NULL: the recordings */

@@ -2,6 +2,9 @@
 /* journal.c - the journal of a recording that is going on or was cut off, with the part of the
  * trace that was written before: what `vramcast recover` would make of it, without touching it.
  */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/codec.h"
 #include "common/journal.h"
@@ -101,7 +104,8 @@ static long next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc
 		for (size_t i = 0; i < n; i++) {
 			int r = vc_journal_decode(st->decoder, st->reader, &rec[i], &ev[k], err);
 
-			VC_TRY(r);
+			if (r < 0)
+				return r;
 			k += r;
 		}
 	} while (n && !k);
@@ -121,7 +125,8 @@ static void close_journal(struct vc_source *s)
 }
 
 const struct vc_source_type vc_source_journal = {
-	.name = "journal", .summary = "journals of recordings that are going on or were cut off",
+	.name = "journal",
+	.summary = "journals of recordings that are going on or were cut off",
 	.state_size = sizeof(struct state), .probe = probe, .open = open_journal, .next = next,
 	.close = close_journal,
 };

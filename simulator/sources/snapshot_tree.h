@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot_tree.h - a PyTorch memory snapshot as plain records, straight from the pickle. */
-#pragma once
+#ifndef VC_SNAPSHOT_TREE_H
+#define VC_SNAPSHOT_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "common/event.h"
 #include "common/io.h"
@@ -63,3 +68,5 @@ struct snapshot {
 int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,
 		  struct vc_error *err);
 void snapshot_fini(struct snapshot *s);
+
+#endif

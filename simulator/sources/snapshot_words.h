@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot_words.h - the words of a PyTorch memory snapshot. They are entered into a fresh string
  * dictionary first, so that comparing a key is comparing a small number. */
-#pragma once
+#ifndef VC_SNAPSHOT_WORDS_H
+#define VC_SNAPSHOT_WORDS_H
+
+#include <string.h>
 
 #include "common/meta.h"
 
@@ -42,3 +45,5 @@ static inline int snapshot_words(struct vc_meta *meta, struct vc_error *err)
 			return vc_fail(err, VC_EINTERNAL, "the string dictionary is not fresh");
 	return 0;
 }
+
+#endif

@@ -9,7 +9,7 @@ T=tests/transforms/recordings R=tests/recordings L=tests/ladders/recordings
 # What the blocks are, and in which phase they were asked for: number and bytes of each kind
 anatomy() { # RECORDING
 	echo "== $1"
-	"$VRAMCAST" info -q "$1" 2>&1 | grep -E '^  (iterations|layers|steps) |^ +[0-9]+ at |leak|grows|lengths' | grep -v '^  command '
+	"$VRAMCAST" info "$1" 2>&1 | grep -E '^  (iterations|layers|steps) |^ +[0-9]+ at |leak|grows|lengths' | grep -v '^  command '
 	"$VRAMCAST" dump --anatomy "$1" 2>&1 | awk '/ alloc .* is=/ {
 		size = is = phase = ""
 		for (i = 4; i <= NF; i++) {
@@ -52,7 +52,6 @@ changes() {
 	ask $R/gpt.vct -x checkpoint:count=5 -x lora:rank=64
 }
 others() {
-	ask $R/eval-4-8.vct@train_batch=4,eval_batch=8 $R/eval-8-16.vct@train_batch=8,eval_batch=16 --set train_batch=32 --set eval_batch=64
 	ask $R/eval-4-8.vct@batch=4 $R/eval-8-16.vct@batch=8 --set batch=6
 	ask $R/lengths-4.vct $R/lengths-8.vct --set batch=64
 	ask $R/lengths-4.vct --set batch=64

@@ -51,10 +51,10 @@ expect "recordings of one batch tell no budget" 3 'token budget +not known: the 
 
 # The budget: every batch that it allows fits by what sim says at its upper end, and the next larger one does not everywhere.
 printf '96 10\n192 10\n' > "$TMP/two.txt"
-run epoch $bert $L/bert-cls_batch0004$S@seq=128,batch=4 --lengths "$TMP/two.txt" --batch 8 --capacity 4GiB --context 0 --json
+run epoch $bert $L/bert-cls_seq0128$S@seq=128,batch=8 $L/bert-cls_batch0004$S@seq=128,batch=4 --lengths "$TMP/two.txt" --batch 8 --capacity 4GiB --context 0 --json
 budget=$(value token_budget)
 fits() { # LENGTH BATCH : the upper end of what it needs is at most 4 GiB
-	"$VRAMCAST" sim $bert $L/bert-cls_batch0004$S@seq=128,batch=4 --set seq="$1" --set batch="$2" --context 0 --no-advice --json > "$TMP/sim.json" 2> "$TMP/err"
+	"$VRAMCAST" sim $bert $L/bert-cls_seq0128$S@seq=128,batch=8 $L/bert-cls_batch0004$S@seq=128,batch=4 --set seq="$1" --set batch="$2" --context 0 --no-advice --json > "$TMP/sim.json" 2> "$TMP/err"
 	high=$(awk '/"interval": \[/ { getline; getline; printf "%.0f", $1; exit } /"peak_reserved"/ && !p { p = $2 } /"interval": null/ { printf "%.0f", p; exit }' "$TMP/sim.json")
 	[ "$high" -gt 0 ] && [ "$high" -le 4294967296 ]
 }

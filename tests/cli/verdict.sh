@@ -9,7 +9,7 @@ number() { printf '%s' "$out" | tr -d ' \n' | sed -n "s/.*$1.*/\\1/p"; }
 best=$(number '"peak_reserved":\([0-9]*\),"peak_used') low=$(number '"interval":\[\([0-9]*\),[0-9]*\],"level') high=$(number '"interval":\[[0-9]*,\([0-9]*\)\],"level')
 check "the example leaves something open on both sides" test "$low" -lt "$best" -a "$best" -lt "$high"
 card=$((best + (high - best) / 4)) small=$(((low + best) / 2)) tiny=$((low * 2 / 3)) large=$((high * 3 / 2))
-ask="$one --set batch=24 --capacity $card --no-advice"
+ask="$one --set batch=24 --capacity $card --no-advice --force"
 has() { printf '%s' "$out" | tr -d ' \n' | grep -qE -- "$2" && pass "$1" || fail "$1" "lacks $2" "$out"; } # NAME PATTERN
 
 run sim $ask; expect "one end fits, the other does not: undecided, code 6" 6 'undecided: [0-9.]+ GiB to [0-9.]+ GiB of [0-9.]+ GiB used, so it may run out of memory; best estimate: fits'
@@ -27,7 +27,7 @@ run sim $one --set batch=24 --capacity $large --no-advice --fail-above 85%; expe
 run sim $ask --strict; expect "--strict does not trust it" 5 'not trustworthy: the upper end of the interval uses [0-9.]+ GiB, [0-9.]+ [GM]iB more than there is'
 run sim $one --set batch=24 --capacity $large --no-advice --strict; expect "but what fits at both ends" 0 'fits: '
 run sim $one --set batch=24 --capacity $small --no-advice --json; has "where the best estimate runs out, the lower end may still fit" '"verdict":"undecided".*"verdict_low":"fits"'
-run sim $one --set batch=24 --capacity $tiny --no-advice; expect "both ends run out: that is certain" 3 'runs out of memory at event'
+run sim $one --set batch=24 --capacity $tiny --no-advice --force; expect "both ends run out: that is certain" 3 'runs out of memory at event'
 run sim $one --set batch=24 --capacity $((card * 5 / 4)) --fraction 0.8 --no-advice; expect "a fraction is a limit for the ends, too" 6 'undecided'
 run sim $one --set batch=24 --capacity $((card * 5 / 4)) -x fraction:f=0.8 --no-advice; expect "also one that is set on the way" 6 'undecided'
 run manpage sim; expect "the man page knows the code" 0 '6 undecided'
@@ -51,14 +51,14 @@ in_file "JSON of results" x.json '"verdict": "undecided"'
 in_file "lines of JSON" x.jsonl '"verdict":"undecided","level":"bounds","checked":true,"reproduced":true,"interval":\[1'
 run export $one --set batch=24 --capacity $card --to csv:what=runs -o "$TMP/x.csv"
 in_file "CSV" x.csv ',undecided,.*,bounds,1,1$'
-run sweep $one --set batch=24 --vary capacity=$tiny,$card,$large --table
+run sweep $one --set batch=24 --vary capacity=$tiny,$card,$large --table --force
 expect "a row of a sweep has both ends" 0 "^capacity=$card +undecided +[0-9.]+ GiB +[0-9.]+\.\.1[0-9.]+ %"
 run sweep $one --set batch=24 --vary capacity=$tiny,$card,$large --json; printf '%s\n' "$out" > "$TMP/runs.jsonl"
 run plot "$TMP/runs.jsonl" -o "$TMP/sweep.svg"; in_file "a sweep is read back with its verdicts" sweep.svg 'undecided: may fit'
 run tune $one --set batch=24 --capacity $((best + 1048576)) --json; has "tune ranks it between flushing and running out" '"verdict":"(fits|flushes|undecided)".*"interval":\[.*"level":"bounds"'
-run fit $one --capacity $card; expect "from one recording the headline of fit is the best estimate" 0 'largest that fits +2[0-9] \(best estimate\)'
+run fit $one --capacity $card --force; expect "from one recording the headline of fit is the best estimate" 0 'largest that fits +2[0-9] \(best estimate\)'
 expect "with what is certain and possible, and what to record" 0 'certain up to +[0-9]+, possible up to [0-9]+; record batch [0-9]+ to narrow it'
-run fit tests/recordings/lengths-4.vct tests/recordings/lengths-8.vct --capacity 500M
+run fit tests/recordings/lengths-4.vct tests/recordings/lengths-8.vct --capacity 500M --force
 expect "from several the headline is what is certain" 0 'largest that fits +up to [0-9]+ certainly, up to [0-9]+ possibly; record batch [0-9]+ to narrow it'
 run fit tests/recordings/lengths-4.vct tests/recordings/lengths-8.vct --capacity 500M --json
 has "in JSON, too" '"certain":([0-9]+),"possible":[0-9]+,"headline":\1,"record_next":[0-9]+'

@@ -102,7 +102,7 @@ static void one_in_fifty_may_live_longer_in_a_counterpart(void **unused)
 		a[11].size = b[10].size = 10000;
 		for (size_t i = 0; i < other; i++)
 			b[50 + i].life = 4;
-		assert_int_equal(vc_align_best(a, 100, b, 100, 2, 1, &m, NULL), 0);
+		assert_int_equal(vc_align_best(a, 100, b, 100, 2, &m, NULL), 0);
 		assert_int_equal(m[10] == 10 && m[11] == 11, other == 2);
 		free(m);
 	}
@@ -122,7 +122,7 @@ static void fourth_powers_are_tried_where_much_stays_alone(void **unused)
 		b[1] = a[0];
 		b[2] = a[1];
 		b[2].size *= 8;
-		assert_int_equal(vc_align_best(a, 2, b, 3, 2, 1, &m, NULL), 0);
+		assert_int_equal(vc_align_best(a, 2, b, 3, 2, &m, NULL), 0);
 		assert_int_equal(m[1], share == 18 ? 2 : VC_UNMATCHED);
 		free(m);
 	}

@@ -4,7 +4,6 @@
 
 #include "tests/support/test.h"
 
-#include "simulator/predict/counts.h"
 #include "simulator/predict/laws.h"
 
 static double at(struct vc_law l, double x)
@@ -70,46 +69,6 @@ static void rounding_is_at_most_a_quarter_of_the_smallest(void **unused)
 	assert_true(at(vc_law_fit(out, 3, 0), 5) < 4600);
 }
 
-/* n sizes of (x + 1) times something, `bytes` at least. */
-static size_t counts_of(size_t n, uint64_t bytes)
-{
-	struct vc_law law[16];
-	struct vc_take t[16];
-	struct vc_counts found;
-
-	for (size_t i = 0; i < n; i++) {
-		double slope = (double)(10 * (i + 1));
-
-		law[i] = (struct vc_law){ .kind = VC_LAW_AFFINE, .a = slope, .b = slope };
-		t[i] = (struct vc_take){ .size = bytes };
-	}
-	assert_int_equal(vc_counts_find(law, t, n, 0, &found, NULL), 0);
-	return found.n;
-}
-
-static void eight_lines_through_one_root_make_a_count(void **unused)
-{
-	(void)unused;
-	assert_int_equal(counts_of(8, 1024), 2);
-	assert_int_equal(counts_of(7, 1024), 1);
-	assert_int_equal(counts_of(8, 1023), 1);
-}
-
-static void eight_counts_are_told_apart(void **unused)
-{
-	static struct vc_law law[72];
-	static struct vc_take t[72];
-	struct vc_counts found;
-
-	(void)unused;
-	for (size_t i = 0; i < 72; i++) {
-		law[i] = (struct vc_law){ .kind = VC_LAW_AFFINE, .a = (double)(i / 8 + 1), .b = 1 };
-		t[i].size = 4096;
-	}
-	assert_int_equal(vc_counts_find(law, t, 72, 0, &found, NULL), 0);
-	assert_int_equal(found.n, 8);
-}
-
 static void a_volume_counts_by_its_cube_plus_a_constant(void **unused)
 {
 	struct vc_sample s[] = { { 16, 4096 * 64 + 864 },
@@ -142,26 +101,6 @@ static void what_lies_nearly_on_a_line_shrinks_along_it(void **unused)
 	(void)unused;
 	assert_true(fabs(at(vc_law_fit(s, 3, 0), 30000) / (70000 * 200) - 1) < 0.001);
 	assert_true(at(vc_law_fit(held, 3, 0), 30000) == 90000 * 200);
-}
-
-static void padding_is_preferred_to_parts_of_bytes(void **unused)
-{
-	/* 100 : 150 = 128 : 192 */
-	struct vc_sample s[] = { { 100, 128 * 4096 }, { 150, 192 * 4096 } };
-
-	(void)unused;
-	assert_int_equal(vc_law_fit(s, 2, false).kind, VC_LAW_PADDED);
-	assert_true(at(vc_law_fit(s, 2, false), 300) == 320 * 4096);
-}
-
-static void padding_to_a_multiple_is_found(void **unused)
-{
-	struct vc_sample s[] = { { 100, 104 * 16 }, { 190, 192 * 16 } };
-	struct vc_law l = vc_law_fit(s, 2, false);
-
-	(void)unused;
-	assert_int_equal(l.kind, VC_LAW_PADDED);
-	assert_true(at(l, 250) == 256 * 16);
 }
 
 /* Context that fits by memory of the card, as Unsloth published it for Llama-3.1-8B (QLoRA, rank
@@ -201,22 +140,50 @@ static void three_samples_find_a_curve_and_flag_what_is_none(void **unused)
 	assert_true(at(vc_law_fit(down, 2, false), 32) == 4096);
 }
 
+/* One coefficient through two samples is sure; a line is where a third one lies on it, or where it
+ * is one in x + k. Else an end is also the size itself, or in proportion to it. */
+static void a_law_is_sure_where_more_samples_than_needed_show_it(void **unused)
+{
+	struct vc_sample linear[] = { { 4, 400 }, { 8, 800 } },
+			 token[] = { { 4, 500 }, { 8, 900 } },
+			 any[] = { { 4, 1410 }, { 8, 1730 } },
+			 three[] = { { 4, 1410 }, { 8, 1730 }, { 12, 2050 } };
+	struct vc_law l = vc_law_fit(any, 2, 0), sure = vc_law_fit(three, 3, 0);
+
+	(void)unused;
+	assert_true(vc_law_fit(linear, 2, 0).sure);
+	assert_true(vc_law_fit(token, 2, 0).sure);
+	assert_false(l.sure);
+	assert_true(at(l, 16) == 2370);
+	assert_true(vc_law_end(&l, &any[1], 1, 16, true) == 3460);
+	assert_true(vc_law_end(&l, &any[1], 1, 16, false) == 1730);
+	assert_true(sure.sure && vc_law_end(&sure, &three[2], 1, 16, true) == 2370);
+}
+
+/* Means of data: in proportion as long as that misses no more than their noise explains. */
+static void means_are_in_proportion_within_their_noise(void **unused)
+{
+	struct vc_sample s[] = { { 4, 410 }, { 8, 780 } }, flat[] = { { 4, 500 }, { 8, 505 } };
+
+	(void)unused;
+	assert_int_equal(vc_law_fit_means(s, 2, 0.05).kind, VC_LAW_LINEAR);
+	assert_int_equal(vc_law_fit_means(flat, 2, 0.01).kind, VC_LAW_CONST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_law_is_sure_where_more_samples_than_needed_show_it),
+		cmocka_unit_test(means_are_in_proportion_within_their_noise),
 		cmocka_unit_test(published_context_ladders_are_affine),
 		cmocka_unit_test(two_samples_tell_const_linear_quadratic_and_affine_apart),
 		cmocka_unit_test(an_image_side_counts_by_its_square_plus_a_class_token),
 		cmocka_unit_test(a_border_of_whole_pixels_counts),
 		cmocka_unit_test(a_border_has_at_most_64_pixels),
 		cmocka_unit_test(rounding_is_at_most_a_quarter_of_the_smallest),
-		cmocka_unit_test(eight_lines_through_one_root_make_a_count),
-		cmocka_unit_test(eight_counts_are_told_apart),
 		cmocka_unit_test(a_volume_counts_by_its_cube_plus_a_constant),
 		cmocka_unit_test(lengths_rounded_up_lie_beside_a_line),
 		cmocka_unit_test(what_lies_nearly_on_a_line_shrinks_along_it),
-		cmocka_unit_test(padding_is_preferred_to_parts_of_bytes),
-		cmocka_unit_test(padding_to_a_multiple_is_found),
 		cmocka_unit_test(three_samples_find_a_curve_and_flag_what_is_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,28 @@
+#!/bin/sh
+# cannot_tell.sh - where an interval is wider than a fifth of the best guess people get a sentence with a command in
+# place of a number, from all commands; --force prints the number, and JSON has both.
+. tests/support/tap.sh
+R=tests/recordings
+data="$R/lengths-4.vct $R/lengths-8.vct" # batches as long as their longest sample
+fixed="tests/ladders/recordings/gpt-amp_batch0002_torch2.9.1.vct@batch=2 tests/ladders/recordings/gpt-amp_batch0004_torch2.9.1.vct@batch=4"
+says='these recordings cannot tell how much \(sizes of steps vary with their data\); this command can: vramcast dryrun --param batch=64 '
+no_number() { ! printf '%s' "$out" | grep -E "[0-9] [MG]iB (reserved|of|used)|lies between|at the peak"; }
+
+run sim $data --set batch=64 --no-advice; expect "sim says what can tell" 0 "fits: $says"
+check "... and no number" no_number
+run sim $data --set batch=64 --no-advice --force; expect "--force says the number" 0 'reserved lies between'
+check "... and not that there is none" sh -c '! printf "%s" "$1" | grep "cannot tell"' - "$out"
+run sim $data --set batch=64 --no-advice --json; expect "JSON has the sentence" 0 '"cannot_tell": "these recordings cannot tell'
+expect "... and the number" 0 '"peak_reserved": [0-9]+,'
+run sim $R/gpt.vct@batch=1 --set batch=4 -g t4 --no-advice; expect "one recording shows no law" 0 'cannot tell how much \(one recording shows no law\)'
+run sim $fixed --set batch=24 --no-advice; expect "laws that recordings show are said" 0 '14204|13\.87 GiB reserved|at the peak'
+run sim $fixed --set batch=24 --no-advice --json; expect "... and lack nothing" 0 '"cannot_tell": null'
+run fit $data --find batch --capacity 1GiB --context 0; expect "fit says how far it is certain" 0 'largest that fits +undecided: these recordings cannot tell'
+expect "... and what is possible" 0 'certain up to +[0-9]+, possible up to [0-9]+'
+check "... and recommends nothing" sh -c '! printf "%s" "$1" | grep -E "recommended|because"' - "$out"
+run tune $data --set batch=64; expect "tune says so" 0 "$says"
+check "... and no number" no_number
+run sweep $data --vary batch=64 -g t4 --table
+expect "a row of sweep says so" 0 "^batch=64 .*cannot tell"
+run report $data --set batch=64 -g t4 -o "$TMP/report.html"; check "a report says so" grep -q 'recordings cannot tell' "$TMP/report.html"
+finish

@@ -34,7 +34,8 @@ say  = $(if $(filter 1,$(V)),,$(info $(space) $(1)$(if $(filter GEN,$(1)),,$(spa
 
 # -g1: lines for a trace, in a seventh less time than with all variables. DEBUG=1 has these.
 CFLAGS ?= -O2 -g1
-WARN   := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+# Callbacks have the parameters of their socket, and need not use them all.
+WARN   := -Wall -Wextra -Wno-unused-parameter -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -DVC_VERSION='"$(VERSION)"' -I. $(WARN) $(CFLAGS) \
 	-fPIC -fvisibility=hidden -pthread -MMD -MP $(CONFIG_CFLAGS)
 LIBS = $(CONFIG_LIBS) -lm -lpthread -ldl

@@ -9,10 +9,11 @@
 
 #include "commands/ask_cudnn.h"
 #include "commands/ask_program.h"
+#include "commands/choose.h"
 #include "commands/commands.h"
 #include "commands/estimate_cards.h"
 #include "common/opt.h"
-#include "common/param.h"
+#include "common/utf8.h"
 
 #define VC_GROUP(title)
 #define VC_COMMAND(id) &vc_command_##id,
@@ -26,7 +27,7 @@ static const struct vc_command *const commands[] = {
 static const char intro[] =
 	"vramcast records what a training run does to GPU memory, replays the recording with\n"
 	"anything changed, says whether it fits, and draws it.\n\n"
-	"usage: vramcast COMMAND [OPTION]... [ARGUMENT]...\n";
+	"usage: vramcast COMMAND [OPTION]... [ARGUMENT]...   or   vramcast X [OPTION]...\n";
 
 static void say_command(struct vc_output *out, const struct vc_command *c)
 {
@@ -42,6 +43,7 @@ static void say_commands(struct vc_output *out)
 #include "commands/commands.def"
 #undef VC_COMMAND
 #undef VC_GROUP
+	vc_output_printf(out, "\n%s", vc_choose_rules);
 	vc_output_text(out, "\n'vramcast help NAME' explains a command, a source, a transform, a "
 		       "model or a sink.\n"
 		       "A first try: vramcast sim traces/decomfl.vct -g rtx4090\n");
@@ -78,25 +80,6 @@ static int to_stdout(void (*fn)(struct vc_output *))
 	return commit(out, &err);
 }
 
-static int no_such_command(const char *name)
-{
-	const char *names[64], *near;
-	size_t n = 0;
-
-	while (n < 64 && commands[n]) {
-		names[n] = commands[n]->name;
-		n++;
-	}
-	near = vc_nearest(name, names, n);
-	if (near)
-		fprintf(stderr, "vramcast: there is no command '%s' (did you mean %s?)\n", name,
-			near);
-	else
-		fprintf(stderr, "vramcast: there is no command '%s' ('vramcast help' lists them)\n",
-			name);
-	return 2;
-}
-
 static int explain_failure(const struct vc_command *c, const struct vc_console *con, int status)
 {
 	end_with_reader(status);
@@ -116,7 +99,27 @@ static int help_for(const struct vc_command *c)
 	return commit(out, &err);
 }
 
-static int run_command(const struct vc_command *c, size_t argc, char **argv, struct vc_console *con)
+static bool is_json(const struct vc_command *c, const void *cfg)
+{
+	for (size_t t = 0; c->options && c->options[t]; t++)
+		for (const struct vc_option *o = c->options[t]; o->name; o++)
+			if (o->type == VC_O_FLAG && !strcmp(o->name, "json"))
+				return *((const bool *)cfg + o->offset);
+	return false;
+}
+
+/* Behind the answer: what was done where nobody named a command, and what to type next. */
+static void say_next(const struct vc_command *c, const struct vc_console *con, const char *why)
+{
+	fflush(stdout);
+	if (why && !(c->flags & VC_CMD_PASSTHROUGH))
+		fprintf(stderr, "(%s)\n", why);
+	if (con->next[0])
+		fprintf(stderr, "next: %s\n", con->next);
+}
+
+static int run_command(const struct vc_command *c, size_t argc, char **argv, const char *why,
+		       struct vc_console *con)
 {
 	void *cfg = calloc(1, c->config_size ? c->config_size : 1);
 	size_t operands = 0;
@@ -131,14 +134,46 @@ static int run_command(const struct vc_command *c, size_t argc, char **argv, str
 	}
 	if (r == VC_OK)
 		r = vc_gpu_all(c, cfg, &con->err);
+	if (r == VC_OK && why && (c->flags & VC_CMD_PASSTHROUGH) && !con->quiet)
+		fprintf(stderr, "vramcast: %s\n", why); /* it may run for long */
 	if (r == VC_OK)
 		r = c->run(cfg, operands, argv, con);
 	else if (r == VC_OPT_HELP)
 		r = help_for(c);
 	if (r < 0)
 		r = explain_failure(c, con, r);
+	else if (!con->quiet && !is_json(c, cfg))
+		say_next(c, con, why);
 	vc_opt_fini(c, cfg);
 	free(cfg);
+	return r;
+}
+
+/* `vramcast X`: what that is for. */
+static int choose(size_t argc, char **argv, const char *gpu, struct vc_console *con)
+{
+	const char *names[64];
+	struct vc_choice choice;
+	char why[1200];
+	size_t n = 0, used;
+	int r;
+
+	for (; n < 64 && commands[n]; n++)
+		names[n] = commands[n]->name;
+	r = vc_choose(argc, argv, gpu, names, n, &choice, &con->err);
+	if (r < 0) {
+		fprintf(stderr, "vramcast: %s\n", con->err.message);
+		vc_choice_fini(&choice);
+		return r == VC_EUSAGE ? 2 : 1;
+	}
+	used = (size_t)snprintf(why, sizeof(why), "%s: vramcast", choice.why);
+	for (size_t i = 0; i < choice.n && used + 300 < sizeof(why); i++) {
+		why[used++] = ' ';
+		used += strlen(vc_opt_word(choice.word[i], why + used, 290));
+	}
+	r = run_command(vc_command_find(con, choice.word[0]), choice.n - 1, choice.word + 1,
+			vc_utf8_plain(why), con);
+	vc_choice_fini(&choice);
 	return r;
 }
 
@@ -162,12 +197,13 @@ int main(int argc, char **argv)
 {
 	struct vc_console con = { .color = takes_color(), .commands = commands };
 	const struct vc_command *c;
+	const char *gpu = NULL; /* of what names no command */
 	int at = 1, words;
 
 	keep_memory();
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error with a sentence, not a death, */
 	signal(SIGXFSZ, SIG_IGN); /* and so is a limit on the size of files */
-	for (; at < argc && argv[at][0] == '-'; at++) {
+	for (; at < argc && argv[at][0] == '-' && argv[at][1] && strcmp(argv[at], "--"); at++) {
 		if (!strcmp(argv[at], "--version"))
 			return puts("vramcast " VC_VERSION) < 0;
 		if (!strcmp(argv[at], "--help") || !strcmp(argv[at], "-h"))
@@ -176,20 +212,22 @@ int main(int argc, char **argv)
 			con.quiet = true;
 		else if (!strcmp(argv[at], "-v") || !strcmp(argv[at], "--verbose"))
 			con.verbose = true;
+		else if (!strcmp(argv[at], "-g") && at + 2 < argc)
+			gpu = argv[++at];
 		else if ((words = vc_opt_color(argv[at], argv[at + 1], &con.color)) > 0)
 			at += words - 1;
 		else
 			break;
 	}
-	if (at < argc && argv[at][0] == '-') {
+	if (at < argc && argv[at][0] == '-' && argv[at][1] && strcmp(argv[at], "--")) {
 		fprintf(stderr, "vramcast: no option %s before a command ('vramcast help')\n",
 			argv[at]);
 		return 2;
 	}
 	if (at >= argc || (!strcmp(argv[at], "help") && at + 1 >= argc))
 		return to_stdout(say_commands);
-	c = vc_command_find(&con, argv[at]);
+	c = gpu ? NULL : vc_command_find(&con, argv[at]);
 	if (!c)
-		return no_such_command(argv[at]);
-	return run_command(c, (size_t)(argc - at - 1), argv + at + 1, &con);
+		return choose((size_t)(argc - at), argv + at, gpu, &con);
+	return run_command(c, (size_t)(argc - at - 1), argv + at + 1, NULL, &con);
 }

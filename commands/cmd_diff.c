@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_diff.c - vramcast diff: two recordings side by side. */
 
-#include "commands/run_and_write.h"
+#include "commands/sides.h"
 #include "common/param.h"
 #include "common/site.h"
-#include "simulator/advise/diff.h"
 #include "simulator/advise/report.h"
 
 struct config {
@@ -34,45 +33,11 @@ static const struct vc_option diff_options[] = {
 };
 static const struct vc_option *const tables[] = { diff_options, NULL };
 
-struct side {
-	struct vc_session s;
-	struct vc_plan *plan; size_t plans;
-	struct vc_result run;
-	bool opened, ran;
-};
-
-static int open_side(struct side *x, const struct vc_run_options *opt, const char *path,
-		     const struct vc_sink_type *sink, struct vc_error *err)
-{
-	const struct vc_observer_type *watch[VC_WATCH_MOST] = { &vc_observer_peak };
-	int r;
-
-	x->opened = true;
-	r = vc_session_open_one(&x->s, opt, path, VC_SESSION_IN_MEMORY, err);
-	if (r == VC_OK)
-		r = vc_session_plans(&x->s, &x->plan, &x->plans, err);
-	if (r == VC_OK && sink)
-		vc_watch_for(watch, sink, x->s.rec->census.events);
-	if (r == VC_OK)
-		r = vc_session_run(&x->s, x->plan, watch, &x->run, err);
-	x->ran = r == VC_OK;
-	return r;
-}
-
-static void close_side(struct side *x)
-{
-	if (x->ran)
-		vc_result_fini(&x->run);
-	free(x->plan);
-	if (x->opened)
-		vc_session_close(&x->s);
-}
-
 /* ---- JSON ---- */
 
 static const char *const letter[] = { "a", "b" };
 
-static void json_side(struct vc_emit *e, const struct side *x, int k)
+static void json_side(struct vc_emit *e, const struct vc_side *x, int k)
 {
 	vc_emit_object(e, letter[k], NULL);
 	vc_report_trace(e, &x->s, x->plan, &x->run);
@@ -83,7 +48,7 @@ static void json_side(struct vc_emit *e, const struct side *x, int k)
 	vc_emit_end(e);
 }
 
-static void json_first(struct vc_emit *e, const struct side x[2], const struct vc_diff *d)
+static void json_first(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d)
 {
 	char place[512];
 
@@ -109,20 +74,12 @@ static void json_first(struct vc_emit *e, const struct side x[2], const struct v
 	vc_emit_end(e);
 }
 
-static void json_pair(struct vc_emit *e, const char *key, const uint64_t v[2])
-{
-	vc_emit_object(e, key, NULL);
-	vc_emit_uint(e, "a", NULL, v[0]);
-	vc_emit_uint(e, "b", NULL, v[1]);
-	vc_emit_end(e);
-}
-
 static bool is_same(const struct vc_diff *d)
 {
 	return d->first == VC_DIFF_NONE;
 }
 
-static void emit_json(struct vc_emit *e, const struct side x[2], const struct vc_diff *d,
+static void emit_json(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d,
 		      size_t sites)
 {
 	vc_emit_object(e, NULL, NULL);
@@ -132,24 +89,24 @@ static void emit_json(struct vc_emit *e, const struct side x[2], const struct vc
 	vc_emit_bool(e, "same_requests", NULL, is_same(d));
 	vc_emit_object(e, "alignment", NULL);
 	vc_emit_bool(e, "by_call_site", NULL, d->by_site);
-	json_pair(e, "allocs", d->allocs);
-	json_pair(e, "bytes", d->bytes);
+	vc_sides_emit(e, "allocs", d->allocs);
+	vc_sides_emit(e, "bytes", d->bytes);
 	vc_emit_uint(e, "same", NULL, d->same);
 	vc_emit_uint(e, "other_life", NULL, d->relived);
 	vc_emit_uint(e, "other_size", NULL, d->resized);
 	vc_emit_int(e, "other_size_bytes", NULL, d->resized_bytes);
 	vc_emit_uint(e, "other_stream", NULL, d->restreamed);
-	json_pair(e, "only", d->only);
-	json_pair(e, "only_bytes", d->only_bytes);
+	vc_sides_emit(e, "only", d->only);
+	vc_sides_emit(e, "only_bytes", d->only_bytes);
 	vc_emit_end(e);
 	json_first(e, x, d);
 	vc_emit_array(e, "sites", NULL);
 	for (size_t i = 0; i < sites; i++) {
 		vc_emit_object(e, NULL, NULL);
 		vc_emit_text(e, "site", NULL, d->at[i].site);
-		json_pair(e, "asked", d->at[i].asked);
-		json_pair(e, "blocks", d->at[i].blocks);
-		json_pair(e, "live_at_peak", d->at[i].live);
+		vc_sides_emit(e, "asked", d->at[i].asked);
+		vc_sides_emit(e, "blocks", d->at[i].blocks);
+		vc_sides_emit(e, "live_at_peak", d->at[i].live);
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
@@ -222,19 +179,19 @@ static void row(struct vc_emit *e, const char *what, uint64_t a, uint64_t b, boo
 	vc_emit_end(e);
 }
 
-static const char *conf_of(const struct side *x)
+static const char *conf_of(const struct vc_side *x)
 {
 	return x->s.rec->meta->conf && *x->s.rec->meta->conf ? x->s.rec->meta->conf : "default";
 }
 
-static const char *gpu_of(const struct side *x)
+static const char *gpu_of(const struct vc_side *x)
 {
 	return x->s.rec->meta->devices && x->s.rec->meta->device[0].name ?
 		       x->s.rec->meta->device[0].name :
 		       "unknown";
 }
 
-static const char *params_of(const struct side *x, char buf[128])
+static const char *params_of(const struct vc_side *x, char buf[128])
 {
 	size_t n = 0;
 
@@ -246,14 +203,14 @@ static const char *params_of(const struct side *x, char buf[128])
 	return buf;
 }
 
-static const char *trust_of(const struct side *x)
+static const char *trust_of(const struct vc_side *x)
 {
 	return !x->s.rec->fidelity.checked ? "not checked" :
 	       x->s.rec->fidelity.exact    ? "exact" :
 					     "not exact";
 }
 
-static void say_sides(struct vc_emit *e, const struct side x[2])
+static void say_sides(struct vc_emit *e, const struct vc_side x[2])
 {
 	const struct vc_stats *a = &x[0].run.stats, *b = &x[1].run.stats;
 	char p[128], q[128];
@@ -303,7 +260,7 @@ static void say_alignment(struct vc_emit *e, const struct vc_diff *d)
 				     vc_bytes_text(d->only_bytes[k], t));
 }
 
-static void say_first(struct vc_emit *e, const struct side x[2], const struct vc_diff *d)
+static void say_first(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d)
 {
 	static const char *const words[] = { "", "only A has it", "only B has it", "another size",
 		"another stream", "freed at another place" };
@@ -328,7 +285,7 @@ static bool has_changed(const struct vc_diff_site *s)
 }
 
 /* One line that says it all, and why it is too much. */
-static void conclude(struct vc_emit *e, const struct side x[2], const struct vc_diff *d,
+static void conclude(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d,
 		     const struct limit *l)
 {
 	uint64_t a = x[0].run.stats.peak_reserved, b = x[1].run.stats.peak_reserved;
@@ -352,7 +309,7 @@ static void conclude(struct vc_emit *e, const struct side x[2], const struct vc_
 			     vc_bytes_text(allowed(l, a), to));
 }
 
-static void emit_text(struct vc_emit *e, const struct side x[2], const struct vc_diff *d,
+static void emit_text(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d,
 		      size_t sites, const struct limit *l)
 {
 	char t[40];
@@ -380,7 +337,7 @@ static void emit_text(struct vc_emit *e, const struct side x[2], const struct vc
 	vc_emit_end(e);
 }
 
-static int say(const struct side x[2], const struct vc_diff *d, const struct config *c,
+static int say(const struct vc_side x[2], const struct vc_diff *d, const struct config *c,
 	       const struct limit *l, struct vc_error *err)
 {
 	struct vc_emit *e = vc_emit_stdout(c->json, err);
@@ -398,7 +355,7 @@ static int say(const struct side x[2], const struct vc_diff *d, const struct con
 }
 
 /* Both runs and what is other in the second, as a picture. */
-static int draw(const struct side x[2], const struct vc_diff *d, const struct vc_sink_type *sink,
+static int draw(const struct vc_side x[2], const struct vc_diff *d, const struct vc_sink_type *sink,
 		const struct config *c, struct vc_error *err)
 {
 	struct vc_result both[2] = { x[0].run, x[1].run }; /* lent */
@@ -410,17 +367,8 @@ static int draw(const struct side x[2], const struct vc_diff *d, const struct vc
 	return vc_write_results(&(struct vc_results){ both, 2 }, sink, params, c->output, err);
 }
 
-static int find(const struct side x[2], struct vc_diff *d, struct vc_error *err)
-{
-	const struct vc_diff_side side[2] = {
-		{ &x[0].s.rec->trace, &x[0].run, x[0].s.rec->device->device },
-		{ &x[1].s.rec->trace, &x[1].run, x[1].s.rec->device->device } };
-
-	return vc_diff_init(d, side, err);
-}
-
 /* With -o - the picture stands where the words would. */
-static int tell(const struct side x[2], const struct vc_diff *d, const struct config *c,
+static int tell(const struct vc_side x[2], const struct vc_diff *d, const struct config *c,
 		const struct limit *l, const struct vc_sink_type *sink, struct vc_error *err)
 {
 	int r = VC_OK;
@@ -451,7 +399,7 @@ static int diff_run(const void *config, size_t argc, char **argv, struct vc_cons
 	const struct config *c = config;
 	struct vc_run_options opt = vc_run_options_none();
 	const struct vc_sink_type *sink;
-	struct side x[2] = { 0 };
+	struct vc_side x[2] = { 0 };
 	struct vc_diff d = { 0 };
 	struct limit l;
 	int r = check(c, argc, &l, &sink, &con->err);
@@ -462,17 +410,17 @@ static int diff_run(const void *config, size_t argc, char **argv, struct vc_cons
 	opt.verify = c->verify;
 	opt.device = c->device;
 	for (int k = 0; k < 2 && r == VC_OK; k++)
-		r = open_side(&x[k], &opt, argv[k], sink, &con->err);
+		r = vc_side_open(&x[k], &opt, argv[k], sink, false, &con->err);
 	if (r == VC_OK)
-		r = find(x, &d, &con->err);
+		r = vc_sides_diff(x, &d, &con->err);
 	if (r == VC_OK)
 		r = tell(x, &d, c, &l, sink, &con->err);
 	if (r == VC_OK &&
 	    is_above(&l, x[0].run.stats.peak_reserved, x[1].run.stats.peak_reserved))
 		r = 4;
 	vc_diff_fini(&d);
-	close_side(&x[0]);
-	close_side(&x[1]);
+	vc_side_close(&x[0]);
+	vc_side_close(&x[1]);
 	return r;
 }
 

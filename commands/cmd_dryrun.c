@@ -9,6 +9,7 @@
 #include "commands/cmd_dryrun_run.h"
 #include "commands/run_and_write.h"
 #include "commands/null_libraries.h"
+#include "commands/put.h"
 #include "commands/own_program.h"
 #include "commands/progress.h"
 #include "common/vec.h"
@@ -282,13 +283,17 @@ static int run_all(const struct vc_dryrun_config *c, const char *python, struct 
 		   size_t argc, char **argv, struct vc_console *con)
 {
 	struct vc_dryrun *d = calloc(c->gpus.n, sizeof *d);
-	char count[48];
+	char count[48], next[80];
 	char **line = program_line(c, python, &argc, argv, count, sizeof count);
 	int rc = line && d ? vc_dryrun_put_stage(c, stage, &con->err) :
 			     vc_nomem(&con->err, "a command line");
 	if (!rc)
 		rc = c->roles ? run_roles(c, stage, argc, line, con) :
 				run_cards(c, stage, d, argc, line, con);
+	if (rc >= 0 && rc < 125 && !c->no_record && c->gpus.n == 1 && !access(c->out, R_OK)) {
+		snprintf(next, sizeof(next), " -g %s", c->gpus.at[0]);
+		vc_next(con, "sim", c->out, next);
+	}
 	for (size_t i = 0; d && i < c->gpus.n; i++)
 		free(d[i].out);
 	VC_FREE(d, line);
@@ -386,7 +391,7 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 		rc = vc_stage_open(&stage, package, libraries, &con->err);
 	int version = rc ? 0 : vc_python_cudnn(package);
 	if (version)
-		rc = vc_dryrun_put_size("VRAMCAST_NULL_CUDNN", (uint64_t)version, &con->err);
+		rc = vc_put_number("VRAMCAST_NULL_CUDNN", (uint64_t)version, &con->err);
 	if (!rc)
 		rc = vc_dryrun_cudnn(&cudnn, libraries, package, &con->err);
 	vc_progress_close(line);

@@ -165,10 +165,7 @@ static void emit_process(struct vc_emit *e, const struct vc_dryrun_process *p,
 	vc_emit_int(e, "pid", NULL, p->pid);
 	vc_emit_int(e, "parent", NULL, p->parent);
 	vc_emit_int(e, "device", NULL, p->device);
-	if (p->ended)
-		vc_emit_int(e, "status", NULL, p->status);
-	else
-		vc_emit_null(e, "status", NULL);
+	vc_emit_int(vc_emit_known(e, p->ended), "status", NULL, p->status);
 	vc_emit_text(e, "verdict", NULL, vc_verdict_name(!p->refused ? VC_FITS :
 		p->ended && !p->status ? VC_FLUSHES : VC_OOM));
 	vc_emit_bytes(e, "peak_used", NULL, p->peak + run->context);
@@ -185,10 +182,7 @@ void vc_dryrun_emit_end(struct vc_emit *e, const struct vc_dryrun *run)
 	char text[160];
 	vc_emit_object(e, "ended", NULL);
 	vc_emit_int(e, "status", NULL, o->code);
-	if (n)
-		vc_emit_int(e, "signal", NULL, n);
-	else
-		vc_emit_null(e, "signal", NULL);
+	vc_emit_int(vc_emit_known(e, n), "signal", NULL, n);
 	vc_emit_text(e, "how", NULL, names[when(o)]);
 	vc_emit_text(e, "words", NULL, vc_dryrun_ended(o, text, sizeof text));
 	vc_emit_bytes(e, "host_peak", NULL, o->host_peak);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* setenv */
 
 #include "commands/cmd_dryrun.h"
+#include "commands/put.h"
 #include "common/param.h"
 
 static int parse(const char *text, uint64_t *bytes, uint64_t *pid, struct vc_error *err)
@@ -39,5 +40,5 @@ int vc_dryrun_put_others(const struct vc_list *used, struct vc_error *err)
 		n += (size_t)snprintf(text + n, sizeof text - n, "%s%llu@%llu", n ? "," : "",
 				      (unsigned long long)bytes, (unsigned long long)pid);
 	}
-	return setenv("VRAMCAST_NULL_OTHERS", text, 1) < 0 ? vc_nomem(err, "the environment") : 0;
+	return vc_put("VRAMCAST_NULL_OTHERS", text, err);
 }

@@ -15,6 +15,7 @@
 
 #include "commands/card_properties.h"
 #include "commands/cmd_dryrun.h"
+#include "commands/put.h"
 #include "nullgpu/installed.h"
 #include "nullgpu/plans.h"
 
@@ -22,7 +23,7 @@ int vc_dryrun_cudnn(struct vc_dryrun_cudnn *c, const char *libraries, const char
 		    struct vc_error *err)
 {
 	const char *given = getenv("VRAMCAST_NULL_CUDNN_LIBRARY");
-	char version[16], why[80] = "";
+	char why[80] = "";
 	snprintf(c->asker, sizeof c->asker, "%s/vcnull-cudnn-plans", libraries);
 	if (given && *given)
 		snprintf(c->library, sizeof c->library, "%s", given);
@@ -36,12 +37,9 @@ int vc_dryrun_cudnn(struct vc_dryrun_cudnn *c, const char *libraries, const char
 	else if (v < VC_PLANS_OLDEST)
 		snprintf(why, sizeof why, "cuDNN %d.%d cannot be asked, 9.8 and newer can",
 			 v / 10000, v / 100 % 100);
-	snprintf(version, sizeof version, "%d", v);
 	c->usable = v >= VC_PLANS_OLDEST;
-	if (setenv("VRAMCAST_NULL_PLANS_NOT", why, 1) < 0 ||
-	    (v && setenv("VRAMCAST_NULL_CUDNN", version, 1) < 0))
-		return vc_nomem(err, "the environment");
-	return 0;
+	VC_TRY(vc_put("VRAMCAST_NULL_PLANS_NOT", why, err));
+	return v ? vc_put_number("VRAMCAST_NULL_CUDNN", (uint64_t)v, err) : VC_OK;
 }
 
 static int write_properties(const struct vc_card *card, const char *path, struct vc_error *err)
@@ -119,9 +117,8 @@ int vc_dryrun_plans_start(struct vc_dryrun_cudnn *c, const char *dir, const stru
 	snprintf(name, sizeof name, "plans.%d", c->runs++);
 	snprintf(path, sizeof path, "%s/%s", dir, name);
 	snprintf(properties, sizeof properties, "%s/%s.json", dir, name);
-	if (setenv("VRAMCAST_NULL_CLOCKS", clocks, 1) < 0 ||
-	    setenv("VRAMCAST_NULL_PLANS", c->usable ? path : "", 1) < 0)
-		return vc_nomem(err, "the environment");
+	VC_TRY(vc_put("VRAMCAST_NULL_CLOCKS", clocks, err));
+	VC_TRY(vc_put("VRAMCAST_NULL_PLANS", c->usable ? path : "", err));
 	if (!c->usable)
 		return 0;
 	VC_TRY(write_properties(card, properties, err));

@@ -11,19 +11,13 @@
 #include <unistd.h>
 
 #include "commands/cmd_dryrun_run.h"
+#include "commands/put.h"
 #include "commands/run_and_write.h"
 #include "commands/trial.h"
 #include "common/vec.h"
 #include "tracer/process.h"
 
 /* ---- environment of the program ---- */
-
-int vc_dryrun_put_size(const char *name, uint64_t v, struct vc_error *err)
-{
-	char text[32];
-	snprintf(text, sizeof text, "%llu", (unsigned long long)v);
-	return setenv(name, text, 1) < 0 ? vc_nomem(err, name) : 0;
-}
 
 /* NAME=first:what was there */
 static int put_front(const char *name, const char *first, struct vc_error *err)
@@ -66,35 +60,28 @@ static int put_card(const struct vc_dryrun_run *r, struct vc_error *err)
 	snprintf(cc, sizeof cc, "%d.%d", r->d->card->cc_major, r->d->card->cc_minor);
 	snprintf(name, sizeof name, "%s%.*s", strncmp(title, "NVIDIA", 6) ? maker : "",
 		 (int)(strcspn(title, "(") - (strchr(title, '(') != NULL)), title);
-	if (setenv("VRAMCAST_NULL_NAME", name, 1) < 0 ||
-	    setenv("VRAMCAST_NULL_CC", cc, 1) < 0 ||
-	    setenv("VRAMCAST_NULL_CLOCK", c->no_record ? "wall" : "device", 1) < 0 ||
-	    setenv("VRAMCAST_NULL_REPORT", r->stage->dir, 1) < 0)
-		return vc_nomem(err, "the environment");
-	int rc = vc_dryrun_put_size("VRAMCAST_NULL_TOTAL", r->d->total, err);
-	if (!rc)
-		rc = vc_dryrun_put_size("VRAMCAST_NULL_CONTEXT", r->d->context, err);
-	if (!rc)
-		rc = vc_dryrun_put_size("VRAMCAST_NULL_BOARD",
-			      c->capacity == VC_NOT_GIVEN ? (uint64_t)r->d->card->smi_mib << 20 : 0,
-			      err);
-	if (!rc)
-		rc = vc_dryrun_put_size("VRAMCAST_NULL_SMS", r->d->card->sms, err);
-	if (!rc)
-		rc = vc_dryrun_put_size("VRAMCAST_NULL_DEVICES", devices_of(c), err);
-	if (!rc)
-		rc = vc_dryrun_put_size("VRAMCAST_NULL_BANDWIDTH",
-			      (uint64_t)(r->d->card->bandwidth_gbs * 1e9), err);
-	for (size_t i = 0; !rc && i < sizeof(rates) / sizeof(*rates); i++)
-		rc = vc_dryrun_put_size(rates[i].variable, (uint64_t)(vc_card_tflops(r->d->card,
-					rates[i].rate) * 1e12), err);
-	if (!rc && c->steps != VC_NOT_GIVEN)
-		rc = vc_dryrun_put_size("VRAMCAST_NULL_STEPS", c->steps, err);
-	if (!rc && r->d->world && setenv("VRAMCAST_NULL_ROLES", roles, 1) < 0)
-		return vc_nomem(err, "the environment");
-	if (!rc && r->d->world)
-		rc = vc_world_put(r->d->world, r->d->rank, devices_of(c), err);
-	return rc ? rc : vc_dryrun_put_others(&c->used, err);
+	VC_TRY(vc_put("VRAMCAST_NULL_NAME", name, err));
+	VC_TRY(vc_put("VRAMCAST_NULL_CC", cc, err));
+	VC_TRY(vc_put("VRAMCAST_NULL_CLOCK", c->no_record ? "wall" : "device", err));
+	VC_TRY(vc_put("VRAMCAST_NULL_REPORT", r->stage->dir, err));
+	VC_TRY(vc_put_number("VRAMCAST_NULL_TOTAL", r->d->total, err));
+	VC_TRY(vc_put_number("VRAMCAST_NULL_CONTEXT", r->d->context, err));
+	VC_TRY(vc_put_number("VRAMCAST_NULL_BOARD", c->capacity == VC_NOT_GIVEN ?
+			     (uint64_t)r->d->card->smi_mib << 20 : 0, err));
+	VC_TRY(vc_put_number("VRAMCAST_NULL_SMS", r->d->card->sms, err));
+	VC_TRY(vc_put_number("VRAMCAST_NULL_DEVICES", devices_of(c), err));
+	VC_TRY(vc_put_number("VRAMCAST_NULL_BANDWIDTH",
+			     (uint64_t)(r->d->card->bandwidth_gbs * 1e9), err));
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++)
+		VC_TRY(vc_put_number(rates[i].variable, (uint64_t)(vc_card_tflops(r->d->card,
+				     rates[i].rate) * 1e12), err));
+	if (c->steps != VC_NOT_GIVEN)
+		VC_TRY(vc_put_number("VRAMCAST_NULL_STEPS", c->steps, err));
+	if (r->d->world) {
+		VC_TRY(vc_put("VRAMCAST_NULL_ROLES", roles, err));
+		VC_TRY(vc_world_put(r->d->world, r->d->rank, devices_of(c), err));
+	}
+	return vc_dryrun_put_others(&c->used, err);
 }
 
 /* Tables that go by the addresses of objects or the hashes of names (weights that autocast has
@@ -119,20 +106,17 @@ int vc_dryrun_put_stage(const struct vc_dryrun_config *c, const struct vc_stage 
 	VC_TRY(put_front("PATH", programs, err));
 	if (access(cute_dsl, R_OK) == 0)
 		VC_TRY(put_front("CUTE_DSL_LIBS", cute_dsl, err));
-	if (strcmp(c->values, "off") == 0 && setenv("VRAMCAST_NULL_VALUES", "0", 1) < 0)
-		return vc_nomem(err, "the environment");
-	if (strcmp(c->host_weights, "untouched") == 0 &&
-	    setenv("VRAMCAST_NULL_HOST_WEIGHTS", "0", 1) < 0)
-		return vc_nomem(err, "the environment");
+	if (strcmp(c->values, "off") == 0)
+		VC_TRY(vc_put("VRAMCAST_NULL_VALUES", "0", err));
+	if (strcmp(c->host_weights, "untouched") == 0)
+		VC_TRY(vc_put("VRAMCAST_NULL_HOST_WEIGHTS", "0", err));
 	/* What is computed here is small: threads that spin for more of it only take time from
 	 * others */
 	if (setenv("OMP_WAIT_POLICY", "PASSIVE", 0) < 0)
 		return vc_nomem(err, "the environment");
 	VC_TRY(put_order(err));
 	/* Triton would look for the driver in the system's cache of libraries */
-	if (setenv("TRITON_LIBCUDA_PATH", s->dir, 1) < 0)
-		return vc_nomem(err, "the environment");
-	return VC_OK;
+	return vc_put("TRITON_LIBCUDA_PATH", s->dir, err);
 }
 
 /* ---- the run ---- */
@@ -226,8 +210,7 @@ static char *output_of(const struct vc_dryrun_config *c, const struct vc_card *c
 static int run_other_way(const struct vc_dryrun_run *r, char **argv, struct vc_error *err)
 {
 	struct vc_dryrun_outcome other = { 0 }, *o = &r->d->o;
-	if (setenv("VRAMCAST_NULL_ADDRESSES", r->d->up ? "down" : "up", 1) < 0)
-		return vc_nomem(err, "the environment");
+	VC_TRY(vc_put("VRAMCAST_NULL_ADDRESSES", r->d->up ? "down" : "up", err));
 	int rc = run_plain(argv, NULL, err);
 	vc_dryrun_read(r->stage->dir, &other);
 	o->other_peak = other.peak;
@@ -241,7 +224,7 @@ static int run_other_way(const struct vc_dryrun_run *r, char **argv, struct vc_e
 static int run_with_more(const struct vc_dryrun_run *r, char **argv, struct vc_error *err)
 {
 	struct vc_dryrun_outcome other = { 0 }, *o = &r->d->o;
-	VC_TRY(vc_dryrun_put_size("VRAMCAST_NULL_TOTAL", r->d->total + vc_dryrun_margin(o), err));
+	VC_TRY(vc_put_number("VRAMCAST_NULL_TOTAL", r->d->total + vc_dryrun_margin(o), err));
 	int rc = run_plain(argv, NULL, err);
 	vc_dryrun_read(r->stage->dir, &other);
 	o->fits_with_more = rc == 0 && !other.refused;
@@ -387,8 +370,8 @@ int vc_dryrun_card(struct vc_dryrun_run *r, size_t argc, char **argv, struct vc_
 	d->started = now();
 	d->out = record ? output_of(r->cfg, d->card) : NULL;
 	int rc = d->out || !record ? put_card(r, &con->err) : vc_nomem(&con->err, "a file name");
-	if (!rc && setenv("VRAMCAST_NULL_ADDRESSES", d->up ? "up" : "down", 1) < 0)
-		rc = vc_nomem(&con->err, "the environment");
+	if (!rc)
+		rc = vc_put("VRAMCAST_NULL_ADDRESSES", d->up ? "up" : "down", &con->err);
 	if (!rc)
 		rc = vc_dryrun_plans_start(r->cfg->cudnn, r->stage->dir, d->card, &con->err);
 	if (!rc)

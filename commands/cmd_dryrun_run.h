@@ -26,7 +26,6 @@ struct vc_dryrun_run {
 /* Until nobody tells anybody anything new; so often at most. */
 enum { VC_DRYRUN_ROUNDS = 4 };
 
-int vc_dryrun_put_size(const char *name, uint64_t v, struct vc_error *err);
 /* The environment that all runs share. */
 int vc_dryrun_put_stage(const struct vc_dryrun_config *c, const struct vc_stage *s,
 			struct vc_error *err);

@@ -512,12 +512,9 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 
 int vc_dryrun_write(const struct vc_dryrun *runs, size_t n, const char *path, struct vc_error *err)
 {
-	struct vc_output *out = vc_output_open(path, err);
-	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_JSON, err) : NULL;
-	if (!e) {
-		vc_output_close(out);
+	struct vc_emit *e = vc_emit_file(path, VC_EMIT_JSON, err);
+	if (!e)
 		return err->status;
-	}
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "schema", NULL, "vramcast.dryrun/1");
 	vc_emit_array(e, "runs", NULL);
@@ -525,9 +522,5 @@ int vc_dryrun_write(const struct vc_dryrun *runs, size_t n, const char *path, st
 		emit_run(e, &runs[i]);
 	vc_emit_end(e);
 	vc_emit_end(e);
-	int rc = vc_emit_finish(e, err);
-	if (!rc)
-		rc = vc_output_commit(out, err);
-	vc_output_close(out);
-	return rc;
+	return vc_emit_done(e, err);
 }

@@ -4,14 +4,8 @@
 #include <unistd.h>
 
 #include "commands/cmd_dryrun.h"
+#include "commands/put.h"
 #include "common/vec.h"
-
-static int put(const char *name, uint64_t value, struct vc_error *err)
-{
-	char text[32];
-	snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-	return setenv(name, text, 1) < 0 ? vc_nomem(err, name) : 0;
-}
 
 int vc_world_put(uint64_t world, uint64_t rank, uint64_t per_node, struct vc_error *err)
 {
@@ -33,9 +27,9 @@ int vc_world_put(uint64_t world, uint64_t rank, uint64_t per_node, struct vc_err
 		{ "TORCH_NCCL_DUMP_ON_TIMEOUT", 0 },
 	};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		VC_TRY(put(all[i].name, all[i].value, err));
-	return setenv("MASTER_ADDR", "127.0.0.1", 1) < 0 ||
-		setenv("TORCHELASTIC_RUN_ID", "none", 1) < 0 ? vc_nomem(err, "MASTER_ADDR") : 0;
+		VC_TRY(vc_put_number(all[i].name, all[i].value, err));
+	VC_TRY(vc_put("MASTER_ADDR", "127.0.0.1", err));
+	return vc_put("TORCHELASTIC_RUN_ID", "none", err);
 }
 
 static const char *mark_of(const char *dir, const char *what, uint64_t rank, char *out, size_t n)

@@ -213,8 +213,9 @@ static void states(const struct config *c, const struct choice *ch, struct sum *
 	s->host = host / n;
 }
 
-/* GELU_NEW: transformers' GPT-2 computes it by single operations, and the papers' layer by one kernel.
- * Kept besides its input: half of it, tanh and 1 + tanh; autocast computes the power in float. */
+/* GELU_NEW: transformers' GPT-2 computes it by single operations, and the papers' layer by one
+ * kernel. Kept besides its input: half of it, tanh and 1 + tanh; autocast computes the power in
+ * float. */
 static const double gelu_new[] = { 12, 14, 6 }; /* bytes a value: fp32, amp, bf16 */
 
 /* Bytes per token and layer that stay for the backward pass. */
@@ -346,6 +347,7 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 	struct sum s = { .n = 0 };
 	struct choice ch = { 0 };
 	bool all = c->gpu && !strcmp(c->gpu, "all"), fits = true;
+	char next[120], after[80];
 
 	if (c->prices && !all)
 		return vc_fail(&con->err, VC_EUSAGE, "--prices goes with -g all");
@@ -369,6 +371,11 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 			       "look at --params, --layers, --hidden, --batch and --seq",
 			       fmax(s.high, s.host));
 	VC_TRY(emit(c, &s, card, &fits, &con->err));
+	snprintf(next, sizeof(next), "dryrun -g %s -- python%s", card ? card->name : "rtx4090",
+		 c->model ? " -m vramcast.model" : "");
+	snprintf(after, sizeof(after), c->model ? " --batch %" PRIu64 " --seq %" PRIu64 : "",
+		 c->batch, c->seq);
+	vc_next(con, next, c->model ? c->model : "train.py", after);
 	if (!fits)
 		return 3;
 	if (!card || s.high <= (double)card->total)

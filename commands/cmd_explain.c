@@ -5,6 +5,7 @@
 #include "common/io.h"
 #include "common/opt.h"
 #include "simulator/advise/explain.h"
+#include "simulator/replay/cards.h"
 
 enum { LONGEST = 16 << 20 }; /* of a pasted log, bytes */
 
@@ -67,10 +68,8 @@ static void emit_who(struct vc_emit *e, const struct vc_oom_text *m)
 	vc_emit_uint(e, "messages", NULL, m->messages);
 	vc_emit_text(e, NULL, "printed by", line);
 	vc_emit_text(e, NULL, "recognised by", m->format->about);
-	if (m->has_device)
-		vc_emit_uint(e, "device", "GPU", m->device);
-	else
-		vc_emit_null(e, "device", NULL);
+	vc_emit_uint(vc_emit_known(e, m->has_device), "device", m->has_device ? "GPU" : NULL,
+		     m->device);
 }
 
 static void emit_figures(struct vc_emit *e, const struct vc_oom_text *m,
@@ -160,6 +159,21 @@ static int read_all(const char *path, char **text, size_t *n, struct vc_error *e
 	return p ? vc_nomem(err, "the message") : err->status ? (int)err->status : VC_EIO;
 }
 
+/* A dry run on the card of the message, which prints its memory in hundredths of a GiB. */
+static void say_next(const struct vc_oom_text *m, struct vc_console *con)
+{
+	const struct vc_figure *f = &m->figure[VC_FIG_CAPACITY];
+	const char *name = "rtx4090";
+	char line[80];
+
+	for (size_t i = vc_cards_n; i-- && f->known;)
+		if (vc_cards[i].total <= f->value + f->slack &&
+		    vc_cards[i].total + f->slack >= f->value)
+			name = vc_cards[i].name;
+	snprintf(line, sizeof(line), "dryrun -g %s -- python", name);
+	vc_next(con, line, "train.py", "");
+}
+
 static int explain_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
@@ -176,7 +190,10 @@ static int explain_run(const void *config, size_t argc, char **argv, struct vc_c
 		r = vc_explain_read(text, n, &m, &con->err);
 		free(text);
 	}
-	return r == VC_OK ? emit_all(&m, c->json, &con->err) : r;
+	if (r < 0)
+		return r;
+	say_next(&m, con);
+	return emit_all(&m, c->json, &con->err);
 }
 
 const struct vc_command vc_command_explain = {

@@ -156,22 +156,17 @@ static int gpus_run(const void *config, size_t argc, char **argv, struct vc_cons
 		return vc_fail(&con->err, VC_EUSAGE, "--export-properties writes one card");
 	if (c->properties)
 		return export_properties(c, argc ? argv[0] : NULL, &con->err);
-	struct vc_output *out = vc_output_open("-", &con->err);
-	struct vc_emit *e =
-		out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, &con->err) : NULL;
-	struct vc_error ignored;
-	int code, r;
+	struct vc_emit *e = vc_emit_stdout(c->json, &con->err);
 
-	if (!e) {
-		vc_output_close(out);
+	if (!e)
 		return con->err.status;
-	}
-	code = c->free ? pick(e, c, &con->err) : list(e, argc, argv, &con->err);
-	r = vc_emit_finish(e, code < 0 ? &ignored : &con->err);
-	if (code >= 0 && r == VC_OK)
-		r = vc_output_commit(out, &con->err);
-	vc_output_close(out);
-	return code < 0 ? code : r < 0 ? r : code;
+	int code = c->free ? pick(e, c, &con->err) : list(e, argc, argv, &con->err);
+
+	if (code < 0)
+		vc_emit_drop(e);
+	else
+		VC_TRY(vc_emit_done(e, &con->err));
+	return code;
 }
 
 const struct vc_command vc_command_gpus = {

@@ -43,10 +43,8 @@ static void emit_devices(struct vc_emit *e, const struct vc_session *s, const ui
 		vc_emit_uint(e, "unmatched_frees", d->unmatched_frees ? "unmatched frees" : NULL,
 			     d->unmatched_frees);
 		vc_emit_bytes(e, "peak_requested", "peak requested", d->peak_requested);
-		if (allocated[i])
-			vc_emit_bytes(e, "peak_allocated", "peak allocated", allocated[i]);
-		else
-			vc_emit_null(e, "peak_allocated", NULL);
+		vc_emit_bytes(vc_emit_known(e, allocated[i]), "peak_allocated",
+			      allocated[i] ? "peak allocated" : NULL, allocated[i]);
 		vc_emit_bytes(e, "peak_reserved", "peak reserved", d->peak_reserved);
 		vc_emit_bytes(e, "start_reserved", NULL, d->start_reserved);
 		vc_emit_uint(e, "streams", "streams", d->streams);
@@ -517,6 +515,8 @@ static int info_run(const void *config, size_t argc, char **argv, struct vc_cons
 	}
 	if (r == VC_OK)
 		r = say(&s, c->json, allocated, &con->err);
+	if (r == VC_OK)
+		vc_next(con, "sim", argv[0], s.rec->device->allocs ? " -g all" : "");
 	vc_session_close(&s);
 	return r;
 }

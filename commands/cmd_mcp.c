@@ -39,19 +39,15 @@ static void emit_options(struct vc_emit *e, const struct vc_command *c)
 /* As JSON, on the heap. */
 static char *all_options(const struct vc_console *con, struct vc_error *err)
 {
-	struct vc_output *out = vc_output_memory(err);
-	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_JSONL, err) : NULL;
-	char *text = NULL;
+	struct vc_emit *e = vc_emit_file(NULL, VC_EMIT_JSONL, err);
 
-	if (e) {
-		vc_emit_object(e, NULL, NULL);
-		for (size_t i = 0; i < sizeof(tools) / sizeof(*tools); i++)
-			emit_options(e, vc_command_find(con, tools[i]));
-		vc_emit_end(e);
-		text = vc_emit_finish(e, err) < 0 ? NULL : vc_output_take(out, NULL);
-	}
-	vc_output_close(out);
-	return text;
+	if (!e)
+		return NULL;
+	vc_emit_object(e, NULL, NULL);
+	for (size_t i = 0; i < sizeof(tools) / sizeof(*tools); i++)
+		emit_options(e, vc_command_find(con, tools[i]));
+	vc_emit_end(e);
+	return vc_emit_take(e, NULL, err);
 }
 
 static int mcp_run(const void *config, size_t argc, char **argv, struct vc_console *con)

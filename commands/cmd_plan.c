@@ -5,7 +5,6 @@
 #include "commands/plan_file.h"
 #include "commands/progress.h"
 #include "common/emit.h"
-#include "simulator/packing/pack_csv.h"
 #include "simulator/packing/sequence.h"
 #include "simulator/session/session.h"
 
@@ -19,7 +18,7 @@ struct config {
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option options[] = {
 	{ 'o', "output", VC_O_FILE, AT(out), "FILE",
-	  "write the placement (.vcp), or the offsets of a problem (.csv)", NULL },
+	  "write the placement (.vcp)", NULL },
 	{ 0, "effort", VC_O_UINT, AT(effort), "N",
 	  "how much to try, in units of 100 million steps (about 0.1 s); the same effort gives "
 	  "the same placement", "10" },
@@ -32,78 +31,6 @@ static double ratio(uint64_t a, uint64_t b)
 {
 	return b ? (double)a / (double)b : 1;
 }
-
-typedef void say_fn(struct vc_emit *e, const void *what);
-
-static int say(const struct config *c, say_fn *fn, const void *what, struct vc_error *err)
-{
-	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e =
-		out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
-	int r = e ? VC_OK : (int)err->status;
-
-	if (e) {
-		fn(e, what);
-		r = vc_emit_finish(e, err);
-	}
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	return r;
-}
-
-/* ---- a problem in CSV ---- */
-
-static void say_problem(struct vc_emit *e, const void *what)
-{
-	const struct vc_packing *p = what;
-
-	vc_emit_object(e, NULL, "");
-	vc_emit_text(e, "schema", NULL, "vramcast.plan/1");
-	vc_emit_uint(e, "blocks", "blocks", p->n);
-	vc_emit_uint(e, "bound", "lower bound", p->bound);
-	vc_emit_uint(e, "height", "height found", p->height);
-	vc_emit_real(e, "ratio", "height / bound", ratio(p->height, p->bound));
-	vc_emit_bool(e, "proven", "proven best", p->proven);
-	vc_emit_text(e, "how", "found", p->how);
-	vc_emit_uint(e, "steps", "steps", p->work);
-	vc_emit_end(e);
-}
-
-static int write_problem(const struct vc_problem *p, const char *path, struct vc_error *err)
-{
-	struct vc_output *out = path ? vc_output_open(path, err) : NULL;
-	int r = path && !out ? (int)err->status : VC_OK;
-
-	if (out) {
-		vc_problem_write(p, out);
-		r = vc_output_commit(out, err);
-	}
-	vc_output_close(out);
-	return r;
-}
-
-static int plan_problem(const struct config *c, struct vc_input *in, struct vc_progress *line,
-			struct vc_error *err)
-{
-	struct vc_problem p;
-	int r = vc_problem_read(&p, in, err);
-
-	vc_progress_say(line, "%zu blocks are packed", r == VC_OK ? p.packing.n : 0);
-	if (r == VC_OK)
-		r = vc_pack(&p.packing, c->effort, err);
-	vc_progress_hush(line);
-	if (r < 0)
-		vc_wrap(err, "%s", vc_input_name(in));
-	if (r == VC_OK)
-		r = write_problem(&p, c->out, err);
-	if (r == VC_OK)
-		r = say(c, say_problem, &p.packing, err);
-	vc_problem_fini(&p);
-	return r;
-}
-
-/* ---- a recording ---- */
 
 struct answer { const struct vc_session *s; const struct vc_planned *p; struct vc_stats native; };
 
@@ -140,9 +67,8 @@ static void say_remarks(struct vc_emit *e, const struct vc_planned *p)
 			     "what is possible, and cannot be run.", p->at_start);
 }
 
-static void say_plan(struct vc_emit *e, const void *what)
+static void say_plan(struct vc_emit *e, const struct answer *a)
 {
-	const struct answer *a = what;
 	const struct vc_planned *p = a->p;
 
 	vc_emit_object(e, NULL, "");
@@ -201,62 +127,53 @@ static int write_plan(const struct vc_planned *p, const struct config *c, struct
 	return vc_plan_file_write(&p->plan, c->out, err);
 }
 
-static int plan_trace(const struct config *c, char *path, struct vc_progress *line,
-		      struct vc_error *err)
+static int say(const struct answer *a, bool json, struct vc_error *err)
 {
-	struct vc_session s;
-	struct vc_planned p = { 0 };
-	struct answer a = { .s = &s, .p = &p };
-	int r = vc_session_open(&s, &c->run, 1, &path, VC_SESSION_IN_MEMORY, err);
+	struct vc_emit *e = vc_emit_stdout(json, err);
 
-	vc_progress_say(line, "the blocks of the recording are packed");
-	if (r == VC_OK)
-		r = vc_sequence_plan(&s.rec->trace, s.rec->device->device, c->effort, &p, err);
-	if (r == VC_OK)
-		r = compare_native(&s, &a.native, err);
-	if (r == VC_OK)
-		r = write_plan(&p, c, err);
-	vc_progress_hush(line);
-	if (r == VC_OK)
-		r = say(c, say_plan, &a, err);
-	vc_planned_fini(&p);
-	vc_session_close(&s);
-	return r;
+	if (!e)
+		return (int)err->status;
+	say_plan(e, a);
+	return vc_emit_done(e, err);
 }
 
 static int plan_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
+	struct vc_session s;
+	struct vc_planned p = { 0 };
+	struct answer a = { .s = &s, .p = &p };
 	struct vc_progress *line;
-	struct vc_input *in;
-	bool problem;
 	int r;
 
 	if (argc != 1)
-		return vc_fail(&con->err, VC_EUSAGE, "plan wants one trace or one problem (.csv), "
-			       "not %zu", argc);
-	in = vc_input_is_stream(argv[0]) ? NULL : vc_input_open(argv[0], &con->err);
-	if (!in && !vc_input_is_stream(argv[0]) && !strchr(argv[0], '@'))
-		return con->err.status;
-	problem = in && vc_problem_probe(in);
+		return vc_fail(&con->err, VC_EUSAGE, "plan wants one trace, not %zu", argc);
 	line = vc_progress_open(con);
-	r = problem ? plan_problem(c, in, line, &con->err) : VC_OK;
-	vc_input_close(in);
-	r = problem ? r : plan_trace(c, argv[0], line, &con->err);
+	r = vc_session_open(&s, &c->run, 1, argv, VC_SESSION_IN_MEMORY, &con->err);
+	vc_progress_say(line, "the blocks of the recording are packed");
+	if (r == VC_OK)
+		r = vc_sequence_plan(&s.rec->trace, s.rec->device->device, c->effort, &p,
+				     &con->err);
+	if (r == VC_OK)
+		r = compare_native(&s, &a.native, &con->err);
+	if (r == VC_OK)
+		r = write_plan(&p, c, &con->err);
 	vc_progress_close(line);
+	if (r == VC_OK)
+		r = say(&a, c->json, &con->err);
+	vc_planned_fini(&p);
+	vc_session_close(&s);
 	return r;
 }
 
 const struct vc_command vc_command_plan = {
-	.name = "plan", .operands = "TRACE|PROBLEM.csv",
+	.name = "plan", .operands = "TRACE",
 	.summary = "where the blocks would best lie, and how little memory would do",
 	.details =
 		"Places the blocks of a recording, whose lives are known, so that they take as "
 		"little memory as\npossible, stream by stream. Says the lower bound, and whether "
-		"the placement is proven to be the best.\n'vramcast run --plan' runs the program with "
-		"it. A CSV file with the columns id, lower, upper and size\nis a problem of "
-		"packing; -o writes it with a column offset.\n\n"
-		"  vramcast plan train.vct -o train.vcp\n"
-		"  vramcast plan problem.csv -o placed.csv",
+		"the placement is proven to be the best.\n'vramcast run --plan' runs the program "
+		"with it.\n\n"
+		"  vramcast plan train.vct -o train.vcp",
 	.options = tables, .config_size = sizeof(struct config), .run = plan_run,
 };

@@ -241,6 +241,8 @@ static int plot_run(const void *config, size_t argc, char **argv, struct vc_cons
 		r = write_file(&p, p.sink[i], p.cfg->output.at[i], &con->err);
 	if (r == VC_OK && !p.cfg->output.n)
 		r = show(&p, con, &con->err);
+	if (r == VC_OK && p.cfg->output.n)
+		vc_next(con, "view", p.cfg->output.at[0], "");
 	vc_results_fini(&p.results);
 	for (size_t i = 0; i < p.sessions; i++) {
 		vc_session_close(p.session[i]);

@@ -2,8 +2,8 @@
 /* cmd_plot_lines.c - results that sweep and sim wrote as JSON, read back. */
 #include "commands/cmd_plot_lines.h"
 
-#include "common/json.h"
 #include "common/param.h"
+#include "common/value.h"
 #include "common/vec.h"
 
 enum { KEYS = 8 };
@@ -21,40 +21,140 @@ static bool has_runs(const char *head)
 	return strstr(head, "\"vramcast.sim/1\"") || strstr(head, "\"vramcast.result/1\"");
 }
 
+static const char *head_of(struct vc_input *in, char head[65])
+{
+	size_t got = 0;
+	const uint8_t *p = in ? vc_input_peek(in, 64, &got, NULL) : NULL;
+
+	snprintf(head, 65, "%.*s", p ? (int)(got < 64 ? got : 64) : 0, p ? (const char *)p : "");
+	return head;
+}
+
 int vc_lines_probe(const char *path)
 {
 	struct vc_input *in = !vc_input_is_stream(path) ? vc_input_open(path, NULL) : NULL;
-	size_t got = 0;
-	const uint8_t *p = in ? vc_input_peek(in, 64, &got, NULL) : NULL;
-	char head[65] = "";
+	char head[65];
+	bool is = *head_of(in, head) == '{' && (strstr(head, "\"vary\"") || has_runs(head));
 
-	if (p)
-		memcpy(head, p, got < 64 ? got : 64);
 	vc_input_close(in);
-	return head[0] == '{' && (strstr(head, "\"vary\"") || has_runs(head));
+	return is;
 }
 
-static int read_vary(struct vc_json *j, struct line *l, struct vc_error *err)
+/* ---- one run ---- */
+
+struct field { const char *name; uint64_t *at; };
+
+static void read_counts(const struct vc_value *from, const struct field *f, size_t n)
 {
-	int t;
+	for (size_t i = 0; i < n; i++)
+		vc_value_count(vc_value_get(from, f[i].name), f[i].at);
+}
+#define READ_COUNTS(from, f) read_counts(from, f, sizeof(f) / sizeof(*(f)))
 
-	while ((t = vc_json_next(j, err)) == VC_J_KEY) {
-		struct varied spare, *v = l->n < KEYS ? &l->vary[l->n++] : &spare;
-		snprintf(v->key, sizeof(v->key), "%s", j->text);
-		t = vc_json_next(j, err);
-		*v->value = '\0';
-		if (t == VC_J_TEXT || t == VC_J_NUMBER)
-			snprintf(v->value, sizeof(v->value), "%s", j->text);
-		else if (t < 0 || vc_json_skip(j, t, err) < 0)
-			return err->status;
-	}
-	return t < 0 ? t : VC_OK;
+static void read_verdict(const struct vc_value *run, const char *key, enum vc_verdict *to)
+{
+	const char *text = vc_value_text(run, key);
+	int v = text ? vc_verdict_by_name(text) : -1;
+
+	if (v >= 0)
+		*to = (enum vc_verdict)v;
 }
 
-static void keep_number(struct vc_result *r, const char *key, uint64_t v)
+static bool is_true(const struct vc_value *run, const char *key)
+{
+	const struct vc_value *v = vc_value_get(run, key);
+
+	return v && v->kind == VC_J_TRUE;
+}
+
+/* The verdicts and the level: what older versions wrote has the verdict only. */
+static void read_trust(const struct vc_value *run, struct vc_result *r)
+{
+	const char *level = vc_value_text(run, "level");
+
+	if (level)
+		r->trust.level = vc_level_by_name(level);
+	read_verdict(run, "verdict", &r->trust.verdict);
+	read_verdict(run, "verdict_low", &r->trust.low);
+	read_verdict(run, "verdict_high", &r->trust.high);
+	r->trust.checked = is_true(run, "checked");
+	r->trust.reproduced = is_true(run, "reproduced");
+	r->stats.cut_short = is_true(run, "cut_short");
+}
+
+static int read_text(const struct vc_value *run, const char *key, char **to, struct vc_error *err)
+{
+	const char *text = vc_value_text(run, key);
+
+	if (text)
+		VC_HAVE(*to = strdup(text), "the results", err);
+	return VC_OK;
+}
+
+/* A number above zero; else 0. */
+static double rate_of(const struct vc_value *time, const char *key)
+{
+	const struct vc_value *v = vc_value_get(time, key);
+
+	return v && v->real > 0 ? v->real : 0;
+}
+
+/* How long the run and a step of it take, where it is known. */
+static void read_time(const struct vc_value *time, struct vc_result *r)
+{
+	const struct field fields[] = { { "predicted_ns", &r->stats.predicted_ns },
+					{ "step_ns", &r->timing.step_ns } };
+
+	READ_COUNTS(time, fields);
+	r->timing.flushes = rate_of(time, "flushes_per_step");
+	r->timing.samples = rate_of(time, "samples_per_s") * (double)r->timing.step_ns / 1e9;
+}
+
+static int read_moment(const struct vc_value *moment, struct vc_result *r, struct vc_error *err)
+{
+	struct vc_moment *m = &r->moment;
+	const struct field fields[] = {
+		{ "event", &m->event }, { "steps", &m->steps },
+		{ "elapsed_ns", &m->elapsed_ns }, { "allocated", &m->allocated },
+		{ "reserved", &m->reserved }, { "cached", &m->cached },
+		{ "stranded", &m->stranded }, { "request", &m->request },
+		{ "device_free", &m->free }, { "held_most", &m->bytes },
+	};
+	const char *what = vc_value_text(moment, "what");
+	uint64_t n;
+
+	m->looked = moment != NULL;
+	m->at_oom = what && !strcmp(what, "oom");
+	m->splits = vc_value_count(vc_value_get(moment, "stranded"), &n);
+	r->stats.has_times = vc_value_count(vc_value_get(moment, "elapsed_ns"), &n);
+	READ_COUNTS(moment, fields);
+	return read_text(moment, "held_most_by", &m->who, err);
+}
+
+static int read_interval(const struct vc_value *run, struct vc_result *r, struct vc_error *err)
+{
+	const struct vc_value *v = vc_value_get(run, "interval");
+
+	if (!v || v->kind != VC_J_ARRAY)
+		return VC_OK;
+	r->has_interval = vc_value_count(v->first, &r->low) &&
+			  vc_value_count(v->first->next, &r->high);
+	return r->has_interval ? VC_OK : vc_fail(err, VC_EFORMAT, "an interval is two numbers");
+}
+
+static void read_vary(const struct vc_value *vary, struct line *l)
+{
+	for (const struct vc_value *v = vary ? vary->first : NULL; v && l->n < KEYS; v = v->next) {
+		snprintf(l->vary[l->n].key, sizeof(l->vary->key), "%s", v->key);
+		snprintf(l->vary[l->n++].value, sizeof(l->vary->value), "%s", v->text);
+	}
+}
+
+static int read_run(const struct vc_value *run, struct vc_result *r, struct line *l,
+		    struct vc_error *err)
 {
 	struct vc_stats *s = &r->stats;
-	const struct { const char *name; uint64_t *at; } field[] = {
+	const struct field fields[] = {
 		{ "capacity", &r->info.capacity }, { "peak_requested", &s->peak_requested },
 		{ "peak_allocated", &s->peak_allocated }, { "peak_active", &s->peak_active },
 		{ "peak_reserved", &s->peak_reserved }, { "peak_used", &s->peak_used },
@@ -63,259 +163,70 @@ static void keep_number(struct vc_result *r, const char *key, uint64_t v)
 		{ "lower_bound", &s->lower_bound },
 	};
 
-	for (size_t i = 0; i < sizeof(field) / sizeof(*field); i++)
-		if (!strcmp(field[i].name, key))
-			*field[i].at = v;
-}
-
-/* The verdicts and the level: what older versions wrote has the verdict only. */
-static void keep_trust(struct vc_result *r, const char *key, const char *text)
-{
-	int v = vc_verdict_by_name(text);
-
-	if (!strcmp(key, "level"))
-		r->trust.level = vc_level_by_name(text);
-	if (v < 0)
-		return;
-	if (!strcmp(key, "verdict"))
-		r->trust.verdict = (enum vc_verdict)v;
-	else if (!strcmp(key, "verdict_low"))
-		r->trust.low = (enum vc_verdict)v;
-	else if (!strcmp(key, "verdict_high"))
-		r->trust.high = (enum vc_verdict)v;
-}
-
-static int keep_text(struct vc_result *r, const char *key, const char *text, struct vc_error *err)
-{
-	const struct { const char *name; char **at; } field[] = { { "model", &r->info.model },
-		{ "torch", &r->info.torch }, { "conf", &r->info.conf }, { "gpu", &r->info.gpu } };
-
-	for (size_t i = 0; i < sizeof(field) / sizeof(*field); i++)
-		if (!strcmp(field[i].name, key)) {
-			free(*field[i].at);
-			*field[i].at = strdup(text);
-			if (!*field[i].at)
-				return vc_nomem(err, "the results");
-		}
-	keep_trust(r, key, text);
+	READ_COUNTS(run, fields);
+	read_trust(run, r);
+	VC_TRY(read_text(run, "model", &r->info.model, err));
+	VC_TRY(read_text(run, "torch", &r->info.torch, err));
+	VC_TRY(read_text(run, "conf", &r->info.conf, err));
+	VC_TRY(read_text(run, "gpu", &r->info.gpu, err));
+	read_time(vc_value_get(run, "time"), r);
+	VC_TRY(read_moment(vc_value_get(run, "moment"), r, err));
+	VC_TRY(read_interval(run, r, err));
+	read_vary(vc_value_get(run, "vary"), l);
+	s->events = 1; /* it ran */
+	s->allocs = s->peak_requested != 0;
+	if (s->peak_used > s->peak_reserved)
+		r->info.context = s->peak_used - s->peak_reserved;
+	r->trust.used_low = (r->has_interval ? r->low : s->peak_reserved) + r->info.context;
+	r->trust.used_high = (r->has_interval ? r->high : s->peak_reserved) + r->info.context;
+	r->trust.endless = s->cut_short && r->trust.verdict == VC_UNDECIDED;
 	return VC_OK;
 }
 
-/* The object "time" of a run: how long the run and a step of it take, where it is known. */
-static int read_time(struct vc_json *j, struct vc_result *r, struct vc_error *err)
+/* ---- all of them ---- */
+
+static int add_run(struct lines *all, const struct vc_value *run, struct vc_error *err)
 {
-	struct vc_timing *o = &r->timing;
-	double rate = 0;
-	char key[32];
-	int t;
-
-	while ((t = vc_json_next(j, err)) == VC_J_KEY) {
-		snprintf(key, sizeof(key), "%s", j->text);
-		t = vc_json_next(j, err);
-		if (t < 0 || vc_json_skip(j, t, err) < 0)
-			return err->status;
-		if (t != VC_J_NUMBER || !(j->real > 0))
-			continue;
-		if (!strcmp(key, "predicted_ns") && j->is_integer)
-			r->stats.predicted_ns = (uint64_t)j->integer;
-		else if (!strcmp(key, "step_ns") && j->is_integer)
-			o->step_ns = (uint64_t)j->integer;
-		else if (!strcmp(key, "samples_per_s"))
-			rate = j->real;
-		else if (!strcmp(key, "flushes_per_step"))
-			o->flushes = j->real;
-	}
-	o->samples = rate * (double)o->step_ns / 1e9;
-	return t < 0 ? t : VC_OK;
-}
-
-static void keep_moment(struct vc_result *r, const char *key, uint64_t v)
-{
-	struct vc_moment *m = &r->moment;
-	const struct { const char *name; uint64_t *at; } field[] = {
-		{ "event", &m->event }, { "steps", &m->steps },
-		{ "elapsed_ns", &m->elapsed_ns }, { "allocated", &m->allocated },
-		{ "reserved", &m->reserved }, { "cached", &m->cached },
-		{ "stranded", &m->stranded }, { "request", &m->request },
-		{ "device_free", &m->free }, { "held_most", &m->bytes },
-	};
-
-	for (size_t i = 0; i < sizeof(field) / sizeof(*field); i++)
-		if (!strcmp(field[i].name, key))
-			*field[i].at = v;
-	m->splits |= !strcmp(key, "stranded");
-	r->stats.has_times |= !strcmp(key, "elapsed_ns");
-}
-
-/* The object "moment" of a run. */
-static int read_moment(struct vc_json *j, struct vc_result *r, struct vc_error *err)
-{
-	char key[32];
-	int t;
-
-	while ((t = vc_json_next(j, err)) == VC_J_KEY) {
-		snprintf(key, sizeof(key), "%s", j->text);
-		t = vc_json_next(j, err);
-		if (t == VC_J_TEXT && !strcmp(key, "what"))
-			r->moment.at_oom = !strcmp(j->text, "oom");
-		if (t == VC_J_TEXT && !strcmp(key, "held_most_by")) {
-			free(r->moment.who);
-			r->moment.who = strdup(j->text);
-			VC_HAVE(r->moment.who, "the results", err);
-		}
-		if (t == VC_J_NUMBER && j->is_integer && j->integer >= 0)
-			keep_moment(r, key, (uint64_t)j->integer);
-		if (t < 0 || vc_json_skip(j, t, err) < 0)
-			return err->status;
-	}
-	r->moment.looked = true;
-	return t < 0 ? t : VC_OK;
-}
-
-static int read_interval(struct vc_json *j, struct vc_result *r, struct vc_error *err)
-{
-	uint64_t end[2] = { 0 };
-	size_t n = 0;
-	int t;
-
-	while ((t = vc_json_next(j, err)) == VC_J_NUMBER)
-		if (n < 2 && j->is_integer && j->integer >= 0)
-			end[n++] = (uint64_t)j->integer;
-	r->has_interval = n == 2;
-	r->low = end[0];
-	r->high = end[1];
-	return t < 0               ? t :
-	       t == VC_J_ARRAY_END ? VC_OK :
-				     vc_fail(err, VC_EFORMAT, "an interval is two numbers");
-}
-
-/* The members of a run, whose brace is read. */
-static int read_members(struct vc_json *j, struct vc_result *r, struct line *l,
-			struct vc_error *err)
-{
-	int t = VC_J_OBJECT, rc = VC_OK;
-	char key[64];
-
-	while (rc == VC_OK && (t = vc_json_next(j, err)) == VC_J_KEY) {
-		snprintf(key, sizeof(key), "%s", j->text);
-		t = vc_json_next(j, err);
-		if (t < 0)
-			return t;
-		if (t == VC_J_OBJECT && !strcmp(key, "vary"))
-			rc = read_vary(j, l, err);
-		else if (t == VC_J_OBJECT && !strcmp(key, "time"))
-			rc = read_time(j, r, err);
-		else if (t == VC_J_OBJECT && !strcmp(key, "moment"))
-			rc = read_moment(j, r, err);
-		else if (t == VC_J_ARRAY && !strcmp(key, "interval"))
-			rc = read_interval(j, r, err);
-		else if (t == VC_J_NUMBER && j->is_integer && j->integer >= 0)
-			keep_number(r, key, (uint64_t)j->integer);
-		else if (t == VC_J_TEXT)
-			rc = keep_text(r, key, j->text, err);
-		else if (t == VC_J_TRUE && !strcmp(key, "checked"))
-			r->trust.checked = true;
-		else if (t == VC_J_TRUE && !strcmp(key, "reproduced"))
-			r->trust.reproduced = true;
-		else if (t == VC_J_TRUE && !strcmp(key, "cut_short"))
-			r->stats.cut_short = true;
-		else
-			rc = vc_json_skip(j, t, err);
-	}
-	r->stats.events = 1; /* it ran */
-	r->stats.allocs = r->stats.peak_requested != 0;
-	if (r->stats.peak_used > r->stats.peak_reserved)
-		r->info.context = r->stats.peak_used - r->stats.peak_reserved;
-	r->trust.used_low = (r->has_interval ? r->low : r->stats.peak_reserved) + r->info.context;
-	r->trust.used_high = (r->has_interval ? r->high : r->stats.peak_reserved) +
-			     r->info.context;
-	r->trust.endless = r->stats.cut_short && r->trust.verdict == VC_UNDECIDED;
-	return t < 0 ? t : rc;
-}
-
-static int read_object(struct vc_json *j, struct vc_result *r, struct line *l, struct vc_error *err)
-{
-	int t = vc_json_next(j, err);
-
-	if (t != VC_J_OBJECT)
-		return t < 0 ? t : vc_fail(err, VC_EFORMAT, "a line is not an object");
-	return read_members(j, r, l, err);
-}
-
-static int make_room(struct lines *all, struct vc_error *err)
-{
+	if (run->kind != VC_J_OBJECT)
+		return vc_fail(err, VC_EFORMAT, "a line is not an object");
 	if (!vc_vec_one(all->run, all->n) || !vc_vec_one(all->line, all->n))
 		return vc_nomem(err, "the results");
 	all->run[all->n] = (struct vc_result){ 0 };
 	all->line[all->n] = (struct line){ .n = 0 };
-	return VC_OK;
-}
-
-static int add_line(struct lines *all, const char *text, size_t n, struct vc_error *err)
-{
-	int rc = make_room(all, err);
-	struct vc_input *in;
-	struct vc_json j;
-
-	if (rc < 0)
-		return rc;
-	in = vc_input_memory(text, n, err);
-	if (!in)
-		return err->status;
-	rc = vc_json_open(&j, in, err);
-	if (rc == VC_OK) {
-		rc = read_object(&j, &all->run[all->n], &all->line[all->n], err);
-		vc_json_close(&j);
-	}
-	vc_input_close(in);
 	all->n++;
-	return rc;
-}
-
-static int read_runs(struct lines *all, struct vc_json *j, struct vc_error *err)
-{
-	int t, rc = VC_OK;
-
-	while (rc == VC_OK && (t = vc_json_next(j, err)) == VC_J_OBJECT) {
-		rc = make_room(all, err);
-		if (rc == VC_OK) {
-			rc = read_members(j, &all->run[all->n], &all->line[all->n], err);
-			all->n++;
-		}
-	}
-	return rc == VC_OK && t < 0 ? t : rc;
+	return read_run(run, &all->run[all->n - 1], &all->line[all->n - 1], err);
 }
 
 /* What sim --json writes. */
 static int read_document(struct lines *all, struct vc_input *in, struct vc_error *err)
 {
-	struct vc_json j;
-	int rc = vc_json_open(&j, in, err), t;
+	struct vc_value *doc = vc_value_read(in, err);
+	const struct vc_value *runs = vc_value_get(doc, "runs");
+	int rc = doc ? VC_OK : (int)err->status;
 
-	if (rc < 0)
-		return rc;
-	t = vc_json_next(&j, err);
-	while (rc == VC_OK && t >= 0 && (t = vc_json_next(&j, err)) == VC_J_KEY) {
-		bool runs = !strcmp(j.text, "runs");
-
-		t = vc_json_next(&j, err);
-		rc = t < 0                   ? t :
-		     runs && t == VC_J_ARRAY ? read_runs(all, &j, err) :
-					       vc_json_skip(&j, t, err);
-	}
-	vc_json_close(&j);
-	return rc == VC_OK && t < 0 ? t : rc;
+	for (const struct vc_value *v = runs ? runs->first : NULL; v && rc == VC_OK; v = v->next)
+		rc = add_run(all, v, err);
+	vc_value_free(doc);
+	return rc;
 }
 
-static bool is_document(struct vc_input *in, struct vc_error *err)
+static int read_lines(struct lines *all, struct vc_input *in, struct vc_error *err)
 {
-	size_t got = 0;
-	const uint8_t *p = vc_input_peek(in, 64, &got, err);
-	char head[65] = "";
+	size_t cap = 0, n, number = 0;
+	char *line = NULL;
+	int rc;
 
-	if (p)
-		memcpy(head, p, got < 64 ? got : 64);
-	return has_runs(head);
+	while ((rc = vc_input_line(in, SIZE_MAX / 4, &line, &cap, &n, err)) > 0) {
+		struct vc_value *v = n ? vc_value_parse(line, n, err) : NULL;
+
+		number += n != 0;
+		rc = v ? add_run(all, v, err) : (int)err->status;
+		vc_value_free(v);
+		if (rc < 0)
+			break;
+	}
+	free(line);
+	return rc < 0 ? vc_wrap(err, "line %zu", number) : rc;
 }
 
 static bool number_of(const char *text, double *v)
@@ -410,37 +321,13 @@ static int set_axis(struct lines *all, struct vc_error *err)
 	return set_second(all, k, err);
 }
 
-/* One line at a time: a line may be longer than what the input shows at first. */
-static int read_lines(struct lines *all, struct vc_input *in, struct vc_error *err)
-{
-	size_t want = 4096, got;
-	int rc = VC_OK;
-
-	while (rc == VC_OK) {
-		const uint8_t *p = vc_input_peek(in, want, &got, err);
-		if (!p)
-			return err->status ? (int)err->status : VC_OK;
-		const uint8_t *nl = memchr(p, '\n', got);
-		if (!nl && got >= want) {
-			want *= 2;
-			continue;
-		}
-		size_t n = nl ? (size_t)(nl - p) : got;
-		if (!got)
-			return VC_OK;
-		if (n)
-			rc = add_line(all, (const char *)p, n, err);
-		vc_input_skip(in, nl ? n + 1 : n);
-	}
-	return rc < 0 ? vc_wrap(err, "line %zu", all->n) : rc;
-}
-
 int vc_lines_read(const char *path, struct vc_result **result, size_t *n, struct vc_error *err)
 {
 	struct lines all = { 0 };
 	struct vc_input *in = vc_input_open(path, err);
-	int rc = !in ? (int)err->status : is_document(in, err) ? read_document(&all, in, err) :
-		 read_lines(&all, in, err);
+	char head[65];
+	int rc = !in ? (int)err->status : has_runs(head_of(in, head)) ?
+		 read_document(&all, in, err) : read_lines(&all, in, err);
 
 	vc_input_close(in);
 	if (rc == VC_OK && !all.n)

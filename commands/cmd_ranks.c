@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_ranks.c - vramcast ranks: the recordings of a whole job, one per rank. */
 
-#include "commands/run_and_write.h"
-#include "common/emit.h"
+#include "commands/sides.h"
 #include "common/site.h"
-#include "simulator/advise/diff.h"
 #include "simulator/search/ranks.h"
 
 enum { EXPLAINED = 8,  /* groups that are held against the largest: each is two more replays */
@@ -27,59 +25,27 @@ static const struct vc_option *const tables[] = { ranks_options, vc_run_options,
 
 /* ---- why one group is not as another ---- */
 
-struct side {
-	struct vc_session s;
-	struct vc_plan *plan;
-	struct vc_result run;
-	bool opened, ran;
-};
-
 /* A group and the one with the most ranks: the first rank of each, replayed once more. */
 struct why {
-	struct side side[2]; /* the most, this one */
+	struct vc_side side[2]; /* the most, this one */
 	struct vc_diff diff;
 };
-
-static int open_side(struct side *x, const struct vc_run_options *opt, const char *path,
-		     struct vc_error *err)
-{
-	static const struct vc_observer_type *const watch[] = { &vc_observer_peak, NULL };
-	struct vc_plan whole;
-	size_t n;
-
-	x->opened = true;
-	VC_TRY(vc_session_open_one(&x->s, opt, path, VC_SESSION_IN_MEMORY, err));
-	VC_TRY(vc_session_plans(&x->s, &x->plan, &n, err));
-	whole = vc_plan_unlimited(x->plan);
-	VC_TRY(vc_session_replay(&x->s, &whole, watch, &x->run, err));
-	x->ran = true;
-	return VC_OK;
-}
 
 static int open_why(struct why *w, const struct vc_run_options *opt, const struct vc_ranks *r,
 		    size_t group, struct vc_error *err)
 {
 	const size_t of[2] = { r->group[0].first, r->group[group].first };
-	struct vc_diff_side side[2];
 
-	for (int k = 0; k < 2; k++) {
-		VC_TRY(open_side(&w->side[k], opt, r->at[of[k]].path, err));
-		side[k] = (struct vc_diff_side){ &w->side[k].s.rec->trace, &w->side[k].run,
-						 w->side[k].s.rec->device->device };
-	}
-	return vc_diff_init(&w->diff, side, err);
+	for (int k = 0; k < 2; k++)
+		VC_TRY(vc_side_open(&w->side[k], opt, r->at[of[k]].path, NULL, true, err));
+	return vc_sides_diff(w->side, &w->diff, err);
 }
 
 static void close_why(struct why *w)
 {
 	vc_diff_fini(&w->diff);
-	for (int k = 0; k < 2; k++) {
-		if (w->side[k].ran)
-			vc_result_fini(&w->side[k].run);
-		free(w->side[k].plan);
-		if (w->side[k].opened)
-			vc_session_close(&w->side[k].s);
-	}
+	vc_side_close(&w->side[0]);
+	vc_side_close(&w->side[1]);
 }
 
 /* What is not the same beside the requests; "" for nothing. Returns buf. */
@@ -119,14 +85,6 @@ static char *signed_bytes(const uint64_t v[2], char buf[40])
 	return buf;
 }
 
-static void pair(struct vc_emit *e, const char *key, const uint64_t v[2])
-{
-	vc_emit_object(e, key, NULL);
-	vc_emit_uint(e, "a", NULL, v[0]);
-	vc_emit_uint(e, "b", NULL, v[1]);
-	vc_emit_end(e);
-}
-
 static void emit_first(struct vc_emit *e, const struct why *w)
 {
 	static const char *const words[] = { "", "only the others have it", "only these have it",
@@ -154,9 +112,9 @@ static void emit_site(struct vc_emit *e, const struct vc_diff_site *s)
 
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "site", NULL, s->site);
-	pair(e, "asked", s->asked);
-	pair(e, "blocks", s->blocks);
-	pair(e, "live_at_peak", s->live);
+	vc_sides_emit(e, "asked", s->asked);
+	vc_sides_emit(e, "blocks", s->blocks);
+	vc_sides_emit(e, "live_at_peak", s->live);
 	vc_emit_text(e, NULL, "asked for", signed_bytes(s->asked, asked));
 	vc_emit_text(e, NULL, "at the peak", signed_bytes(s->live, live));
 	vc_emit_text(e, NULL, "where", *s->site ? s->site : "(no call site was recorded)");
@@ -193,10 +151,7 @@ static void emit_why(struct vc_emit *e, const struct vc_ranks *r, size_t g, cons
 static void emit_rank(struct vc_emit *e, const struct vc_rank *k)
 {
 	vc_emit_object(e, NULL, NULL);
-	if (k->number < 0)
-		vc_emit_null(e, "rank", NULL);
-	else
-		vc_emit_int(e, "rank", NULL, k->number);
+	vc_emit_int(vc_emit_known(e, k->number >= 0), "rank", NULL, k->number);
 	vc_emit_text(e, "trace", NULL, k->path);
 	vc_emit_uint(e, "device", NULL, k->device);
 	vc_emit_uint(e, "group", NULL, k->group);
@@ -242,10 +197,7 @@ static void emit_death(struct vc_emit *e, const struct vc_ranks *r)
 	else
 		snprintf(at, sizeof(at), "by the number of the event");
 	vc_emit_object(e, "first_to_die", NULL);
-	if (k->number < 0)
-		vc_emit_null(e, "rank", NULL);
-	else
-		vc_emit_int(e, "rank", NULL, k->number);
+	vc_emit_int(vc_emit_known(e, k->number >= 0), "rank", NULL, k->number);
 	vc_emit_text(e, "trace", NULL, k->path);
 	vc_emit_text(e, "by", NULL, vc_ranks_clock_name(r->clock));
 	vc_emit_uint(e, "step", NULL, k->step);

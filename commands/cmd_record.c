@@ -614,6 +614,8 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 				code = 125;
 		}
 	}
+	if (rc == 0 && code < 125 && access(r.cfg->out, R_OK) == 0)
+		vc_next(con, "sim", r.cfg->out, "");
 	release(&r);
 	return rc < 0 ? rc : code;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "commands/plan_file.h"
+#include "commands/put.h"
 #include "commands/run_fit.h"
 #include "commands/run_start.h"
 #include "common/emit.h"
@@ -49,11 +50,6 @@ struct report {
 	int refused, checked;
 };
 
-static int put(const char *name, const char *value, struct vc_error *err)
-{
-	return setenv(name, value, 1) < 0 ? vc_nomem(err, "the environment") : VC_OK;
-}
-
 static int check_plan(const char *path, char real[4096], struct vc_error *err)
 {
 	struct vc_memory_plan plan;
@@ -79,17 +75,17 @@ static int prepare(const struct config *c, const char *dir, struct vc_error *err
 
 	if (c->plan) {
 		VC_TRY(check_plan(c->plan, plan, err));
-		VC_TRY(put("VRAMCAST_PLAN", plan, err));
+		VC_TRY(vc_put("VRAMCAST_PLAN", plan, err));
 	}
 	if (c->learn)
-		VC_TRY(put("VRAMCAST_PLAN_LEARN", "1", err));
+		VC_TRY(vc_put("VRAMCAST_PLAN_LEARN", "1", err));
 	if (c->check)
-		VC_TRY(put("VRAMCAST_PLAN_CHECK", "1", err));
-	VC_TRY(put("VRAMCAST_PLAN_DIR", dir, err));
+		VC_TRY(vc_put("VRAMCAST_PLAN_CHECK", "1", err));
+	VC_TRY(vc_put("VRAMCAST_PLAN_DIR", dir, err));
 	library = vc_process_find("libvramcast_plan.so", err);
 	if (!library)
 		return VC_EIO;
-	r = put("VRAMCAST_PLAN_LIBRARY", library, err);
+	r = vc_put("VRAMCAST_PLAN_LIBRARY", library, err);
 	if (r == VC_OK && vc_process_preload(library) < 0)
 		r = vc_nomem(err, "the environment");
 	free(library);

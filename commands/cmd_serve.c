@@ -333,10 +333,7 @@ static void emit_cache(struct vc_emit *e, const struct served *v, const char *ve
 	vc_emit_uint(e, "max_model_len", v->nothing ? NULL : "max_model_len", k->max_len);
 	vc_emit_uint(e, "max_num_seqs", "max_num_seqs", k->max_seqs);
 	vc_emit_uint(e, "max_num_batched_tokens", "max_num_batched_tokens", k->max_batch);
-	if (v->kv_memory)
-		vc_emit_bytes(e, "kv_memory", NULL, v->kv_memory);
-	else
-		vc_emit_null(e, "kv_memory", NULL);
+	vc_emit_bytes(vc_emit_known(e, v->kv_memory), "kv_memory", NULL, v->kv_memory);
 	snprintf(text, sizeof(text), "%" PRIu64 " blocks of %" PRIu64 " tokens%s%s",
 		 v->nothing ? 0 : k->blocks - 1, k->block_size, v->kv_memory ? ", " : "",
 		 v->kv_memory ? vc_bytes_text(v->kv_memory, gib) : "");
@@ -361,18 +358,11 @@ static void emit_verdict(struct vc_emit *e, const struct config *c, const struct
 
 	vc_emit_text(e, "verdict", NULL, verdict_of(c, v));
 	vc_emit_text(e, NULL, "verdict", fits ? "fits" : "does not fit");
-	if (!v->needs) {
-		vc_emit_null(e, "needs_blocks", NULL);
-		vc_emit_null(e, "missing_tokens", NULL);
-		vc_emit_null(e, "missing_bytes", NULL);
+	vc_emit_uint(vc_emit_known(e, v->needs), "needs_blocks", NULL, v->needs);
+	vc_emit_uint(vc_emit_known(e, v->needs), "missing_tokens", NULL, tokens);
+	vc_emit_bytes(vc_emit_known(e, v->needs && known), "missing_bytes", NULL, bytes);
+	if (!v->needs)
 		return;
-	}
-	vc_emit_uint(e, "needs_blocks", NULL, v->needs);
-	vc_emit_uint(e, "missing_tokens", NULL, tokens);
-	if (known)
-		vc_emit_bytes(e, "missing_bytes", NULL, bytes);
-	else
-		vc_emit_null(e, "missing_bytes", NULL);
 	snprintf(text, sizeof(text), "%" PRIu64 " tokens in %" PRIu64 " block%s%s%s", tokens,
 		 missing, missing == 1 ? "" : "s", known ? ", " : "",
 		 known ? vc_bytes_text(bytes, size) : "");
@@ -444,18 +434,14 @@ static int serve(const struct config *c, const char *path, struct served *v,
 	enum vc_emit_mode mode = c->csv ? VC_EMIT_CSV : c->json ? VC_EMIT_JSON : VC_EMIT_TEXT;
 	struct vc_error *err = &con->err;
 	struct vc_progress *line;
-	struct vc_output *out;
 	struct vc_emit *e;
 	int r;
 
 	VC_TRY(begin(c, v, err));
 	VC_TRY(vc_requests_read(&v->requests, path, c->hash_block, err));
-	out = vc_output_open("-", err);
-	e = out ? vc_emit_new(out, mode, err) : NULL;
-	if (!e) {
-		vc_output_close(out);
+	e = vc_emit_file("-", mode, err);
+	if (!e)
 		return err->status;
-	}
 	if (c->csv)
 		vc_emit_array(e, NULL, NULL);
 	v->csv = c->csv ? e : NULL;
@@ -473,12 +459,8 @@ static int serve(const struct config *c, const char *path, struct served *v,
 	else if (r == VC_OK)
 		emit_answer(e, c, v, guessed);
 	if (r == VC_OK)
-		r = vc_emit_finish(e, err);
-	else
-		vc_emit_finish(e, NULL);
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
+		return vc_emit_done(e, err);
+	vc_emit_drop(e);
 	return r;
 }
 

@@ -24,7 +24,7 @@ struct config {
 	struct vc_list output;
 	const char *fail_above, *prices;
 	uint64_t host_memory;
-	bool fail_on_flush, strict, json, csv, stats, summary, no_advice;
+	bool fail_on_flush, strict, json, csv, stats, summary, no_advice, brief;
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -49,6 +49,7 @@ static const struct vc_option sim_options[] = {
 	  "memory of the host: a verdict for it too (exit 3 when it does not suffice)", NULL },
 	{ 0, "no-advice", VC_O_FLAG, AT(no_advice), NULL,
 	  "do not look for changes that would help", NULL },
+	{ 0, "brief", VC_O_FLAG, AT(brief), NULL, "the answer in 25 lines at most", NULL },
 	{ 0, "strict", VC_O_FLAG, AT(strict), NULL,
 	  "exit 5 when the answer is not to be trusted: not reproduced, or undecided", NULL },
 	VC_OPTION_END
@@ -56,6 +57,7 @@ static const struct vc_option sim_options[] = {
 static const struct vc_option *const tables[] = { sim_options, vc_run_options, NULL };
 
 enum { RUNS_IN_FULL = 3 }; /* more are a table */
+enum { ADVICE_IN_BRIEF = 10 }; /* lines: three changes */
 
 struct sim {
 	const struct config *cfg;
@@ -185,31 +187,13 @@ static void emit_stats(struct vc_emit *e, const struct sim *sim, size_t i)
 		vc_summary_table(e, c, sim->results.at[i].info.device);
 }
 
-static void emit_one_advice(struct vc_emit *e, const struct vc_advice *a)
-{
-	vc_emit_object(e, NULL, NULL);
-	vc_emit_text(e, "kind", NULL, a->kind);
-	vc_emit_text(e, "text", NULL, a->text);
-	vc_emit_text(e, "how", NULL, a->how[0] ? a->how : NULL);
-	vc_emit_text(e, "paste", NULL, a->paste[0] ? a->paste : NULL);
-	vc_emit_bytes(e, "peak_reserved", NULL, a->peak_reserved);
-	vc_emit_text(e, "verdict", NULL, vc_verdict_name(a->verdict));
-	vc_emit_bool(e, "estimate", NULL, a->estimate);
-	vc_result_emit_interval(e, a->has_interval, a->low, a->high);
-	if (a->at_least) {
-		vc_emit_uint(e, "at_least", NULL, a->at_least);
-		vc_emit_uint(e, "at_most", NULL, a->at_most);
-	}
-	vc_emit_end(e);
-}
-
 static void emit_advice(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	const struct vc_words *w = &sim->results.at[i].words;
 
 	vc_emit_array(e, "advice", NULL);
 	for (size_t k = 0; k < sim->advices[i]; k++)
-		emit_one_advice(e, &sim->advice[i][k]);
+		vc_sim_emit_advice(e, &sim->advice[i][k]);
 	vc_emit_end(e);
 	for (size_t k = sim->leak.steps > 0; k < w->n; k++)
 		vc_emit_line(e, "%s%s", k == (sim->leak.steps > 0) ? "\n" : "", w->line[k]);
@@ -229,18 +213,13 @@ static void emit_host(struct vc_emit *e, const struct sim *sim)
 	char line[200], a[32], b[32];
 
 	vc_emit_object(e, "host", shown ? "Host memory" : NULL);
-	if (h->sampled)
-		vc_emit_bytes(e, "resident", shown ? "resident" : NULL, h->resident);
-	else
-		vc_emit_null(e, "resident", shown ? "resident (not recorded)" : NULL);
+	vc_emit_bytes(vc_emit_known(e, h->sampled), "resident", !shown ? NULL : h->sampled ?
+		      "resident" : "resident (not recorded)", h->resident);
 	vc_emit_bytes(e, "pinned", shown ? "pinned" : NULL, h->pinned);
 	vc_emit_bytes(e, "moved", shown ? "moved there by the change" : NULL, h->moved);
 	vc_emit_uint(e, "processes", shown ? "such processes" : NULL, h->processes);
 	vc_emit_bytes(e, "needed", shown ? "needed" : NULL, h->needed);
-	if (given)
-		vc_emit_bytes(e, "capacity", "capacity", limit);
-	else
-		vc_emit_null(e, "capacity", NULL);
+	vc_emit_bytes(vc_emit_known(e, given), "capacity", given ? "capacity" : NULL, limit);
 	vc_emit_bool(e, "lower_bound", NULL, !h->sampled);
 	/* Without samples of the process the sum is what must be there at least. */
 	snprintf(line, sizeof(line),
@@ -250,10 +229,7 @@ static void emit_host(struct vc_emit *e, const struct sim *sim)
 			      "memory was not recorded",
 		 h->sampled || host_fits(sim) ? "" : "at least ", vc_bytes_text(h->needed, a),
 		 vc_bytes_text(given ? limit : 0, b));
-	if (given)
-		vc_emit_bool(e, "fits", NULL, host_fits(sim));
-	else
-		vc_emit_null(e, "fits", NULL);
+	vc_emit_bool(vc_emit_known(e, given), "fits", NULL, host_fits(sim));
 	vc_emit_text(e, NULL, given ? "verdict" : NULL, line);
 	vc_emit_end(e);
 }
@@ -410,6 +386,24 @@ static void say_first(struct vc_emit *e, const struct sim *sim, size_t i)
 		vc_changes_report(e, &sim->session, &sim->plan[i], true);
 }
 
+/* The answer, who holds most, three changes, and how far to trust it. */
+static void say_brief(struct vc_emit *e, const struct sim *sim)
+{
+	const struct vc_words *w = &sim->results.at[0].words;
+	size_t first = sim->leak.steps > 0, most = ADVICE_IN_BRIEF;
+	char line[640];
+
+	if (sim->plan->conf[0] || sim->results.at->has_interval)
+		most -= 3; /* lines that say so */
+	say_first(e, sim, 0);
+	vc_report_holders(e, &sim->results.at[0], 3);
+	for (size_t k = first; k < w->n && k < first + most; k++)
+		vc_emit_line(e, "%s%s", k == first ? "\n" : "", w->line[k]);
+	vc_emit_line(e, "%s: %s",
+		     vc_level_name(vc_answer_level(&sim->session, sim->plan, sim->results.at)),
+		     vc_sim_trust_line(&sim->session, line, sizeof(line)));
+}
+
 static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	const struct vc_plan *p = &sim->plan[i];
@@ -472,6 +466,10 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 {
 	char line[320];
 
+	if (sim->cfg->brief && sim->n == 1) {
+		say_brief(e, sim);
+		return;
+	}
 	if (sim->n <= RUNS_IN_FULL) {
 		for (size_t i = 0; i < sim->n; i++)
 			say_run(e, sim, i);
@@ -525,64 +523,77 @@ static bool tells_early(const struct sim *sim)
 
 static int say_early(struct sim *sim, struct vc_error *err)
 {
-	struct vc_output *out = vc_output_memory(err);
-	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_TEXT, err) : NULL;
-	char *text = NULL;
-	int r = e ? VC_OK : VC_ENOMEM;
+	struct vc_emit *e = vc_emit_file(NULL, VC_EMIT_TEXT, err);
+	char *text;
 
-	if (e) {
-		say_first(e, sim, 0);
-		r = vc_emit_finish(e, err);
-	}
-	if (r == VC_OK && (text = vc_output_take(out, &sim->told))) {
-		fwrite(text, 1, sim->told, stdout);
-		fflush(stdout);
-	}
+	VC_HAVE(e, "the answer", err);
+	say_first(e, sim, 0);
+	text = vc_emit_take(e, &sim->told, err);
+	if (!text)
+		return VC_ENOMEM;
+	fwrite(text, 1, sim->told, stdout);
+	fflush(stdout);
 	free(text);
-	vc_output_close(out);
-	return r;
+	return VC_OK;
 }
 
 /* Text that was collected: words beside a picture, or what comes after the beginning. */
-static void say_collected(const struct sim *sim, const struct vc_console *con,
-			  struct vc_output *out)
+static int say_collected(const struct sim *sim, const struct vc_console *con, struct vc_emit *e,
+			 struct vc_error *err)
 {
 	size_t n;
-	char *text = vc_output_take(out, &n);
+	char *text = vc_emit_take(e, &n, err);
 
 	if (text && sim->told && n >= sim->told)
 		fwrite(text + sim->told, 1, n - sim->told, stdout);
 	else if (text && !con->quiet)
 		fwrite(text, 1, n, stderr);
 	free(text);
+	return text ? VC_OK : VC_ENOMEM;
 }
 
 static int say(struct sim *sim, const struct vc_console *con, struct vc_error *err)
 {
 	bool aside = draws_on_stdout(sim->cfg) || sim->told;
-	struct vc_output *out = aside ? vc_output_memory(err) : vc_output_open("-", err);
 	enum vc_emit_mode mode = sim->cfg->json ? VC_EMIT_JSON :
 				 sim->cfg->csv  ? VC_EMIT_CSV : VC_EMIT_TEXT;
-	struct vc_emit *e = out ? vc_emit_new(out, mode, err) : NULL;
-	int r;
+	struct vc_emit *e = vc_emit_file(aside ? NULL : "-", mode, err);
 
-	if (!e) {
-		vc_output_close(out);
+	if (!e)
 		return err->status;
-	}
 	if (sim->cfg->json)
 		emit_json(e, sim);
 	else if (sim->cfg->csv)
 		vc_allocators_report(e, sim->plan, sim->results.at, sim->n);
 	else
 		emit_text(e, sim);
-	r = vc_emit_finish(e, err);
-	if (r == VC_OK && !aside)
-		r = vc_output_commit(out, err);
-	else if (r == VC_OK)
-		say_collected(sim, con, out);
-	vc_output_close(out);
-	return r;
+	return aside ? say_collected(sim, con, e, err) : vc_emit_done(e, err);
+}
+
+/* What to type next: the first change that surely helps, what is missing, or a closer look. */
+static void say_next(const struct sim *sim, struct vc_console *con)
+{
+	const struct vc_plan *p = sim->plan;
+	const struct vc_result *r = sim->results.at;
+	const struct vc_meta *m = sim->session.rec->meta;
+	char after[300], card[64] = "";
+	size_t k = 0;
+
+	if (p->card)
+		snprintf(card, sizeof(card), " -g %s", p->card->name);
+	while (k < sim->advices[0] &&
+	       (sim->advice[0][k].verdict != VC_FITS || !sim->advice[0][k].how[0]))
+		k++;
+	if (sim->n > 1 || sim->traces > 1)
+		return;
+	if (vc_result_verdict(r) == VC_FITS && m->params && sim->session.rec->device->allocs)
+		snprintf(after, sizeof(after), "%s --find %.40s", card, m->param[0].name);
+	else if (vc_result_verdict(r) != VC_FITS && k < sim->advices[0])
+		snprintf(after, sizeof(after), "%s %s", card, sim->advice[0][k].how);
+	else
+		snprintf(after, sizeof(after), "%s", p->capacity ? " -o report.html" : " -g all");
+	vc_next(con, strstr(after, "--find") ? "fit" : strstr(after, "-o rep") ? "report" : "sim",
+		sim->trace[0], after);
 }
 
 /* ---- the verdict as an exit code ---- */
@@ -640,6 +651,8 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 		r = write_files(&sim, &con->err);
 	if (r == VC_OK)
 		r = say(&sim, con, &con->err);
+	if (r == VC_OK && sim.n)
+		say_next(&sim, con);
 	if (r == VC_OK)
 		r = exit_code(&sim);
 	vc_results_fini(&sim.results);

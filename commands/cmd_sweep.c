@@ -151,24 +151,19 @@ static void write_head(struct vc_emit *e, const struct sweep *w, size_t run)
 /* 1: the line is one that this sweep writes for the run, 0: it is not, < 0: failed. */
 static int is_line_of(const struct sweep *w, size_t run, const char *line, struct vc_error *err)
 {
-	struct vc_output *out = vc_output_memory(err);
-	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_JSONL, err) : NULL;
-	char *head = NULL;
+	struct vc_emit *e = vc_emit_file(NULL, VC_EMIT_JSONL, err);
+	char *head;
 	size_t n = 0;
-	int r = e ? VC_OK : VC_ENOMEM;
+	int r = VC_ENOMEM;
 
-	if (e) {
-		vc_emit_object(e, NULL, NULL);
-		write_head(e, w, run);
-		vc_emit_end(e);
-		r = vc_emit_finish(e, err);
-	}
-	if (r == VC_OK && !(head = vc_output_take(out, &n)))
-		r = vc_nomem(err, "the runs");
-	if (r == VC_OK) /* all but "}" and the end of the line */
+	VC_HAVE(e, "the runs", err);
+	vc_emit_object(e, NULL, NULL);
+	write_head(e, w, run);
+	vc_emit_end(e);
+	head = vc_emit_take(e, &n, err);
+	if (head) /* all but "}" and the end of the line */
 		r = n > 2 && !strncmp(line, head, n - 2);
 	free(head);
-	vc_output_close(out);
 	return r;
 }
 
@@ -385,11 +380,8 @@ static void write_line(struct vc_emit *e, const struct sweep *w, size_t run,
 	vc_emit_object(e, NULL, NULL);
 	write_head(e, w, run);
 	vc_report_run(e, s, p, r);
-	if (p->capacity)
-		vc_emit_real(e, "used_share", NULL, (double)(r->stats.peak_used) /
-						    (double)p->capacity);
-	else
-		vc_emit_null(e, "used_share", NULL);
+	/* without a capacity that is no number, and null */
+	vc_emit_real(e, "used_share", NULL, (double)r->stats.peak_used / (double)p->capacity);
 	vc_report_trust(e, s, p, r);
 	vc_emit_end(e);
 }
@@ -450,45 +442,33 @@ static char *table_row(const struct sweep *w, size_t run, const struct vc_plan *
 static int say(struct sweep *w, size_t i, const struct vc_session *s, const struct vc_plan *p,
 	       const struct vc_result *r, struct vc_error *err)
 {
-	struct vc_output *out = vc_output_memory(err);
-	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_JSONL, err) : NULL;
-	int rc = e ? VC_OK : VC_ENOMEM;
+	struct vc_emit *e = vc_emit_file(NULL, VC_EMIT_JSONL, err);
 
-	if (e) {
-		write_line(e, w, w->run[i], s, p, r);
-		rc = vc_emit_finish(e, err);
-	}
-	if (rc == VC_OK)
-		w->line[i].json = vc_output_take(out, NULL);
-	vc_output_close(out);
+	VC_HAVE(e, "the runs", err);
+	write_line(e, w, w->run[i], s, p, r);
+	w->line[i].json = vc_emit_take(e, NULL, err);
 	if (w->table)
 		w->line[i].text = table_row(w, w->run[i], p, r);
-	return rc;
+	return w->line[i].json ? VC_OK : VC_ENOMEM;
 }
 
 /* One bad line of many scenarios is told in its place, and the others are run. */
 static int say_wrong(struct sweep *w, size_t i, const char *why, struct vc_error *err)
 {
-	struct vc_output *out = vc_output_memory(err);
-	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_JSONL, err) : NULL;
+	struct vc_emit *e = vc_emit_file(NULL, VC_EMIT_JSONL, err);
 	char text[256], row[1400];
-	int rc = e ? VC_OK : VC_ENOMEM;
 
-	if (e) {
-		vc_emit_object(e, NULL, NULL);
-		write_head(e, w, w->run[i]);
-		vc_emit_text(e, "error", NULL, why);
-		vc_emit_end(e);
-		rc = vc_emit_finish(e, err);
-	}
-	if (rc == VC_OK)
-		w->line[i].json = vc_output_take(out, NULL);
-	vc_output_close(out);
+	VC_HAVE(e, "the runs", err);
+	vc_emit_object(e, NULL, NULL);
+	write_head(e, w, w->run[i]);
+	vc_emit_text(e, "error", NULL, why);
+	vc_emit_end(e);
+	w->line[i].json = vc_emit_take(e, NULL, err);
 	snprintf(row, sizeof(row), "%-40s error: %s", vc_vary_text(&w->vary, w->run[i], text, 256),
 		 why);
 	w->line[i].text = w->table ? strdup(row) : NULL;
 	w->line[i].wrong = true;
-	return rc;
+	return w->line[i].json ? VC_OK : VC_ENOMEM;
 }
 
 static int answer(struct sweep *w, size_t i, struct vc_error *err)

@@ -6,6 +6,7 @@
 #include "common/vec.h"
 #include "simulator/replay/cards.h"
 
+enum { LONGEST = 255 };
 #define CONTEXT_BAND 0.3 /* as for the one card of -g */
 
 struct offer {
@@ -53,29 +54,21 @@ static int read_price(char *line, size_t no, struct offer *o, size_t n, bool *be
 static int read_prices(const char *path, struct offer *o, size_t n, struct vc_error *err)
 {
 	struct vc_input *in = vc_input_open(path, err);
-	size_t got, no = 1, len;
-	const uint8_t *p;
-	char line[256];
+	size_t no = 1, len = 0, cap = 0;
+	char *line = NULL;
 	bool begun = false;
 	int r = in ? VC_OK : (int)err->status;
 
-	for (; r == VC_OK && (p = vc_input_peek(in, sizeof(line), &got, err)) && got; no++) {
-		for (len = 0; len < got && len < sizeof(line) - 1 && p[len] != '\n';)
-			len++;
-		if (len == sizeof(line) - 1)
-			r = vc_fail(err, VC_EFORMAT, "line %zu: longer than %zu characters", no,
-				    len);
-		memcpy(line, p, len);
-		line[len] = '\0';
-		vc_input_skip(in, len < got ? len + 1 : len);
-		r = r < 0 ? r : read_price(line, no, o, n, &begun, err);
+	for (; r == VC_OK && (r = vc_input_line(in, LONGEST, &line, &cap, &len, err)) > 0; no++) {
+		r = read_price(line, no, o, n, &begun, err);
 		if (r == VC_OK)
 			*err = (struct vc_error){ 0 };
 	}
-	if (r == VC_OK && err->status)
-		r = (int)err->status;
+	if (len > LONGEST)
+		vc_wrap(err, "line %zu", no);
 	if (r < 0 && in)
 		vc_wrap(err, "%s", path);
+	free(line);
 	vc_input_close(in);
 	return r;
 }

@@ -7,7 +7,7 @@
 #include "commands/fit_find.h"
 #include "commands/trial.h"
 #include "common/emit.h"
-#include "common/json.h"
+#include "common/value.h"
 #include "common/vec.h"
 #include "simulator/replay/cards.h"
 #include "simulator/replay/result.h"
@@ -94,56 +94,30 @@ static int list_ways(struct find *f, struct vc_error *err)
 
 /* ---- a dry run ---- */
 
-/* One object of `runs` in the report; the role that needs most stays in *w. */
-static int read_run(struct vc_json *j, struct way *w, struct vc_error *err)
-{
-	enum { NONE, VERDICT, USED, RANK } key = NONE;
-	uint64_t used = 0, rank = 0;
-	int verdict = VC_OOM, t;
-
-	while ((t = vc_json_next(j, err)) > 0 && t != VC_J_OBJECT_END) {
-		if (t == VC_J_KEY)
-			key = !strcmp(j->text, "verdict") ? VERDICT :
-				!strcmp(j->text, "peak_used") ? USED :
-				!strcmp(j->text, "rank") ? RANK : NONE;
-		else if (key == VERDICT && t == VC_J_TEXT)
-			verdict = vc_verdict_by_name(j->text);
-		else if (key == USED && t == VC_J_NUMBER)
-			used = (uint64_t)j->integer;
-		else if (key == RANK && t == VC_J_NUMBER)
-			rank = (uint64_t)j->integer;
-		else
-			VC_TRY(vc_json_skip(j, t, err));
-	}
-	if (verdict > (int)w->verdict)
-		w->verdict = (enum vc_verdict)verdict;
-	if (!w->roles++ || used > w->used) {
-		w->used = used;
-		w->rank = rank;
-	}
-	return t < 0 ? t : VC_OK;
-}
-
+/* The report; the role that needs most stays in *w. */
 static int read_report(const char *path, struct way *w, struct vc_error *err)
 {
 	struct vc_input *in = vc_input_open(path, err);
-	struct vc_json j;
-	bool runs = false;
-	int t, r = in ? vc_json_open(&j, in, err) : (int)err->status;
+	struct vc_value *report = in ? vc_value_read(in, err) : NULL;
+	const struct vc_value *runs = vc_value_get(report, "runs");
 
-	if (r < 0) {
-		vc_input_close(in);
-		return r;
+	for (const struct vc_value *v = runs ? runs->first : NULL; v; v = v->next) {
+		const char *verdict = vc_value_text(v, "verdict");
+		int is = verdict ? vc_verdict_by_name(verdict) : VC_OOM;
+		uint64_t used = 0, rank = 0;
+
+		vc_value_count(vc_value_get(v, "peak_used"), &used);
+		vc_value_count(vc_value_get(v, "rank"), &rank);
+		if (is > (int)w->verdict)
+			w->verdict = (enum vc_verdict)is;
+		if (!w->roles++ || used > w->used) {
+			w->used = used;
+			w->rank = rank;
+		}
 	}
-	while (r == VC_OK && (t = vc_json_next(&j, err)) > 0) {
-		if (t == VC_J_KEY)
-			runs = !strcmp(j.text, "runs");
-		else if (t == VC_J_OBJECT && runs)
-			r = read_run(&j, w, err);
-	}
-	vc_json_close(&j);
+	vc_value_free(report);
 	vc_input_close(in);
-	return r;
+	return report ? VC_OK : (int)err->status;
 }
 
 static int execute(const struct find *f, struct way *w, size_t argc, char **argv,
@@ -214,8 +188,8 @@ static int try_all(struct find *f, size_t argc, char **argv, struct vc_error *er
 	if (r == VC_OK && !any) {
 		snprintf(log, sizeof(log), "%s/log", f->folder);
 		vc_trial_show(log, f->progress);
-		r = vc_fail(err, VC_EIO, "the program ran with none of %zu layouts; above is what it "
-			    "said in the last one", f->tried);
+		r = vc_fail(err, VC_EIO, "the program ran with none of %zu layouts; above is what "
+			    "it said in the last one", f->tried);
 	}
 	if (f->folder[0])
 		vc_rehearsal_remove(f->folder);
@@ -240,22 +214,16 @@ static const char *words_of(const struct way *w)
 
 static void say_way(struct vc_emit *e, const struct find *f, const struct way *w)
 {
+	bool ran = w->end == RAN;
+
 	vc_emit_object(e, NULL, NULL);
 	for (int i = 0; i < NAMES; i++)
 		vc_emit_uint(e, names[i], f->named[i] || i == DP ? names[i] : NULL, w->at[i]);
-	if (w->end == RAN) {
-		vc_emit_bytes(e, "peak_used", "peak", w->used);
-		vc_emit_bytes(e, "left", "left", w->left);
-		vc_emit_uint(e, "rank", "at rank", w->rank);
-		vc_emit_uint(e, "roles", NULL, w->roles);
-	} else {
-		vc_emit_null(e, "peak_used", "peak");
-		vc_emit_null(e, "left", "left");
-		vc_emit_null(e, "rank", "at rank");
-		vc_emit_uint(e, "roles", NULL, 0);
-	}
-	vc_emit_text(e, "verdict", NULL,
-		     w->end == RAN ? vc_verdict_name(w->verdict) : NULL);
+	vc_emit_bytes(vc_emit_known(e, ran), "peak_used", "peak", w->used);
+	vc_emit_bytes(vc_emit_known(e, ran), "left", "left", w->left);
+	vc_emit_uint(vc_emit_known(e, ran), "rank", "at rank", w->rank);
+	vc_emit_uint(e, "roles", NULL, ran ? w->roles : 0);
+	vc_emit_text(e, "verdict", NULL, ran ? vc_verdict_name(w->verdict) : NULL);
 	vc_emit_text(e, NULL, "verdict", words_of(w));
 	vc_emit_int(e, "exit_code", NULL, w->code);
 	vc_emit_end(e);
@@ -280,8 +248,8 @@ static int say(const struct find *f, struct vc_error *err)
 		say_way(e, f, &f->way[i]);
 	vc_emit_end(e);
 	if (f->n > f->tried)
-		vc_emit_line(e, "%zu layouts with more cards on one sample were not tried (--trials)",
-			     f->n - f->tried);
+		vc_emit_line(e, "%zu layouts with more cards on one sample were not tried "
+			     "(--trials)", f->n - f->tried);
 	vc_emit_line(e, "Dry runs know memory, not time: of layouts that fit, one with fewer cards "
 		     "on a sample is usually faster.");
 	vc_emit_end(e);

@@ -3,9 +3,8 @@
  * them (models/TYPE/modeling_TYPE.py); a test holds the sums to those of published models. */
 #include "commands/model_config.h"
 
-#include "common/io.h"
-#include "common/json.h"
 #include "common/param.h"
+#include "common/value.h"
 
 /* Kinds, by "model_type". Where the file does not say, the class of the configuration does. */
 struct kind {
@@ -43,29 +42,16 @@ static const struct { const char *key; size_t offset; } fields[] = {
 	FIELD("use_sliding_window", use_window),
 };
 
-static int read_fields(struct vc_json *j, struct numbers *n, char type[32], struct vc_error *err)
+static void read_fields(const struct vc_value *config, struct numbers *n)
 {
-	char key[64] = "";
-	int token = vc_json_next(j, err);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		const struct vc_value *v = vc_value_get(config, fields[i].key);
+		double number = !v ? 0 : v->kind == VC_J_NUMBER ? v->real :
+				v->kind == VC_J_TRUE || v->kind == VC_J_OBJECT;
 
-	if (token >= 0 && token != VC_J_OBJECT)
-		return vc_fail(err, VC_EFORMAT, "no configuration of a model: not a JSON object");
-	while ((token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
-		double v = token == VC_J_NUMBER ? j->real :
-			   token == VC_J_TRUE || token == VC_J_OBJECT;
-
-		if (token == VC_J_KEY) {
-			snprintf(key, sizeof(key), "%s", j->text);
-			continue;
-		}
-		if (token == VC_J_TEXT && !strcmp(key, "model_type"))
-			snprintf(type, 32, "%s", j->text);
-		for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-			if (!strcmp(fields[i].key, key) && token != VC_J_NULL)
-				memcpy((char *)n + fields[i].offset, &v, sizeof(v));
-		VC_TRY(vc_json_skip(j, token, err));
+		if (v && v->kind != VC_J_NULL)
+			memcpy((char *)n + fields[i].offset, &number, sizeof(number));
 	}
-	return token < 0 ? token : VC_OK;
 }
 
 static const struct kind *kind_of(const char *type, struct vc_error *err)
@@ -129,28 +115,34 @@ static int fill(const struct kind *k, struct numbers *n, struct vc_model_config 
 	return VC_OK;
 }
 
+static int read_config(const struct vc_value *config, struct vc_model_config *m,
+		       struct vc_error *err)
+{
+	struct numbers n = { .tied = -1, .use_window = 1 };
+	const char *type = vc_value_text(config, "model_type");
+	const struct kind *k = type && *type ? kind_of(type, err) : NULL;
+
+	if (config->kind != VC_J_OBJECT)
+		return vc_fail(err, VC_EFORMAT, "no configuration of a model: not a JSON object");
+	if (!type || !*type)
+		return vc_fail(err, VC_EFORMAT, "no configuration of a model: it has no "
+			       "model_type");
+	if (!k)
+		return (int)err->status;
+	read_fields(config, &n);
+	n.tied = n.tied < 0 ? k->tied : n.tied;
+	return fill(k, &n, m, err);
+}
+
 int vc_model_config_read(const char *path, struct vc_model_config *m, struct vc_error *err)
 {
 	struct vc_input *in = vc_input_open(path, err);
-	struct numbers n = { .tied = -1, .use_window = 1 };
-	const struct kind *k;
-	char type[32] = "";
-	struct vc_json j;
-	int r = in ? vc_json_open(&j, in, err) : err->status;
+	struct vc_value *config = in ? vc_value_read(in, err) : NULL;
+	int r = config ? read_config(config, m, err) :
+		in && err->status == VC_EFORMAT ? vc_wrap(err, "no configuration of a model") :
+						  (int)err->status;
 
-	if (r == VC_OK) {
-		r = read_fields(&j, &n, type, err);
-		vc_json_close(&j);
-	}
+	vc_value_free(config);
 	vc_input_close(in);
-	if (r == VC_OK && !*type)
-		r = vc_fail(err, VC_EFORMAT, "no configuration of a model: it has no model_type");
-	k = r == VC_OK ? kind_of(type, err) : NULL;
-	if (r == VC_OK && !k)
-		r = err->status;
-	if (r == VC_OK) {
-		n.tied = n.tied < 0 ? k->tied : n.tied;
-		r = fill(k, &n, m, err);
-	}
 	return r == VC_OK || !in ? r : vc_wrap(err, "%s", path);
 }

@@ -151,3 +151,21 @@ void vc_sim_say_counters(struct vc_emit *e, const struct vc_session *s, const st
 		     less ? "they contradict it, the real run needs at least what they say" :
 		     more ? "they contradict it" : "within 5 %, which is not a proof");
 }
+
+void vc_sim_emit_advice(struct vc_emit *e, const struct vc_advice *a)
+{
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "kind", NULL, a->kind);
+	vc_emit_text(e, "text", NULL, a->text);
+	vc_emit_text(e, "how", NULL, a->how[0] ? a->how : NULL);
+	vc_emit_text(e, "paste", NULL, a->paste[0] ? a->paste : NULL);
+	vc_emit_bytes(e, "peak_reserved", NULL, a->peak_reserved);
+	vc_emit_text(e, "verdict", NULL, vc_verdict_name(a->verdict));
+	vc_emit_bool(e, "estimate", NULL, a->estimate);
+	vc_result_emit_interval(e, a->has_interval, a->low, a->high);
+	if (a->at_least) {
+		vc_emit_uint(e, "at_least", NULL, a->at_least);
+		vc_emit_uint(e, "at_most", NULL, a->at_most);
+	}
+	vc_emit_end(e);
+}

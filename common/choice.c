@@ -2,10 +2,6 @@
 /* choice.c - see choice.h */
 #include "common/choice.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { MOST = 1 << 20 }; /* no list means more things than this */
 
 struct part { size_t from, to, step; bool together; }; /* both ends included */

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choice.h - which of n things in a row are chosen, and which neighbours go together: of layers,
  * those that are computed again. */
-#ifndef VC_CHOICE_H
-#define VC_CHOICE_H
-
-#include <stdbool.h>
+#pragma once
 
 #include "common/param.h"
 
@@ -32,5 +29,3 @@ size_t vc_choice_reach(const struct vc_choice *c);
 /* The list that takes exactly those i of n with take[i], each for itself, as short as ranges make
  * it. False: it is longer than `cap`. */
 bool vc_choice_write(const bool *take, size_t n, char *out, size_t cap);
-
-#endif

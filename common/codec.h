@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* codec.h - the .vct trace format: events and what a trace says about itself, in blocks that decode
  * alone. docs/reference/trace-format.md describes every bit. */
-#ifndef VC_CODEC_H
-#define VC_CODEC_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/event.h"
@@ -55,5 +50,3 @@ struct vc_decoder *vc_decoder_new(struct vc_input *in, struct vc_meta *meta, str
 /* > 0: so many events; 0: end; < 0: failed. */
 long vc_decoder_next(struct vc_decoder *d, struct vc_event *ev, size_t cap, struct vc_error *err);
 void vc_decoder_free(struct vc_decoder *d); /* NULL is fine */
-
-#endif

@@ -2,9 +2,6 @@
 /* codec_parts.c - heads of blocks and the JSON header of a .vct. */
 #include "common/codec_parts.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include <zlib.h>
 
 #include "common/json.h"
@@ -54,8 +51,7 @@ int vct_head_get(struct vct_head *h, const uint8_t from[VCT_FRAME])
 		.sequence = (uint32_t)get(from + 16, 4), .events = (uint32_t)get(from + 20, 4),
 		.raw = (uint32_t)get(from + 24, 4), .packed = (uint32_t)get(from + 28, 4),
 		.first_ns = get(from + 32, 8), .last_ns = get(from + 40, 8),
-		.id_base = get(from + 48, 8),
-		.lane = (uint32_t)get(from + 56, 4),
+		.id_base = get(from + 48, 8), .lane = (uint32_t)get(from + 56, 4),
 	};
 	return 0;
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* codec_parts.h - what the encoder and the decoder of .vct share. docs/reference/trace-format.md is
  * the text to this; keep them together. */
-#ifndef VC_CODEC_PARTS_H
-#define VC_CODEC_PARTS_H
-
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/event.h"
@@ -73,5 +68,3 @@ static inline uint64_t vct_unzigzag(uint64_t v)
 {
 	return v >> 1 ^ (v & 1 ? UINT64_MAX : 0);
 }
-
-#endif

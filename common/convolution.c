@@ -2,10 +2,6 @@
 /* convolution.c - see convolution.h */
 #include "common/convolution.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { FIELDS = 9, TENSORS = 3 }; /* of a key; of them sizes of tensors begin at the fourth */
 
 static const char *const directions[] = { "forward", "data", "filter" };

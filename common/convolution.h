@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convolution.h - a convolution as cuDNN is asked for it, and the plans it answers with, as text:
  * the rows of a table of workspaces (docs/reference/null-gpu.md) and the labels of a recording. */
-#ifndef VC_CONVOLUTION_H
-#define VC_CONVOLUTION_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "common/std.h"
 
 #define VC_PLANS_MOST 64          /* of one list; 40 is the longest seen */
 #define VC_PLANS_KEY 512
@@ -58,5 +55,3 @@ struct vc_cudnn_plans {
 /* "4096tr,0" */
 int vc_cudnn_plans_text(const struct vc_cudnn_plans *p, char *out, size_t n);
 bool vc_cudnn_plans_read(const char *text, struct vc_cudnn_plans *p);
-
-#endif

@@ -3,8 +3,6 @@
  * right, and nothing that is read is used as an index before it was compared with its bound. */
 #include "common/codec.h"
 
-#include <stdlib.h>
-
 #include <zstd.h>
 
 #include "common/codec_parts.h"
@@ -479,9 +477,7 @@ static int next_block(struct vc_decoder *d, struct vc_error *err)
 				       vc_input_name(d->in));
 		d->started = true;
 		d->n = d->at = 0;
-		rc = unpack(d, &h, err);
-		if (rc < 0)
-			return rc;
+		VC_TRY(rc = unpack(d, &h, err));
 		if (!rc || !use(d, &h)) {
 			VC_HAVE(vc_meta_ok(d->meta), "the trace's dictionaries", err);
 			d->n = 0;
@@ -556,8 +552,7 @@ long vc_decoder_next(struct vc_decoder *d, struct vc_event *ev, size_t cap, stru
 	if (d->at == d->n) {
 		int rc = next_block(d, err);
 
-		if (rc < 0)
-			return rc;
+		VC_TRY(rc);
 		if (!rc) {
 			finish(d);
 			return 0;

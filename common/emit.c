@@ -3,12 +3,7 @@
  * collect cells first because columns must be aligned and heads known. */
 #include "common/emit.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "common/utf8.h"
@@ -30,7 +25,7 @@ struct vc_emit {
 	struct cell *cell; size_t cells, cap; /* the group or table being collected */
 	size_t rows;
 	char *scalars; size_t scalars_len;    /* people: an array of plain values */
-	bool nomem, csv_done, markdown;
+	bool nomem, csv_done, markdown, unknown;
 };
 
 struct vc_emit *vc_emit_new(struct vc_output *out, enum vc_emit_mode mode, struct vc_error *err)
@@ -448,6 +443,11 @@ static void value(struct vc_emit *e, const char *const name[2], const char *raw,
 	const char *head = csv ? name[0] : name[1];
 	char dotted[160];
 
+	if (e->unknown) {
+		raw = is_json(e) ? "null" : "";
+		text = "-";
+		number = e->unknown = false;
+	}
 	if (is_json(e)) {
 		if (!name[0] && l && l->shape == OBJECT)
 			return;
@@ -532,12 +532,19 @@ void vc_emit_bool(struct vc_emit *e, const char *key, const char *label, bool v)
 
 void vc_emit_null(struct vc_emit *e, const char *key, const char *label)
 {
-	VALUE(is_json(e) ? "null" : "", "-", false);
+	e->unknown = true;
+	VALUE("", "", false);
+}
+
+struct vc_emit *vc_emit_known(struct vc_emit *e, bool known)
+{
+	e->unknown = !known;
+	return e;
 }
 
 void vc_emit_text(struct vc_emit *e, const char *key, const char *label, const char *v)
 {
-	if (!v) {
+	if (!v || e->unknown) {
 		vc_emit_null(e, key, label);
 	} else if (is_json(e)) {
 		if (!key && top(e) && top(e)->shape == OBJECT)
@@ -589,14 +596,19 @@ int vc_emit_finish(struct vc_emit *e, struct vc_error *err)
 	return r;
 }
 
-struct vc_emit *vc_emit_stdout(bool json, struct vc_error *err)
+struct vc_emit *vc_emit_file(const char *path, enum vc_emit_mode mode, struct vc_error *err)
 {
-	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e = out ? vc_emit_new(out, json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	struct vc_output *out = path ? vc_output_open(path, err) : vc_output_memory(err);
+	struct vc_emit *e = out ? vc_emit_new(out, mode, err) : NULL;
 
 	if (!e)
 		vc_output_close(out);
 	return e;
+}
+
+struct vc_emit *vc_emit_stdout(bool json, struct vc_error *err)
+{
+	return vc_emit_file("-", json ? VC_EMIT_JSON : VC_EMIT_TEXT, err);
 }
 
 int vc_emit_done(struct vc_emit *e, struct vc_error *err)
@@ -608,6 +620,25 @@ int vc_emit_done(struct vc_emit *e, struct vc_error *err)
 		r = vc_output_commit(out, err);
 	vc_output_close(out);
 	return r;
+}
+
+char *vc_emit_take(struct vc_emit *e, size_t *n, struct vc_error *err)
+{
+	struct vc_output *out = e->out;
+	char *text = vc_emit_finish(e, err) < 0 ? NULL : vc_output_take(out, n);
+
+	if (!text)
+		vc_nomem(err, "the report");
+	vc_output_close(out);
+	return text;
+}
+
+void vc_emit_drop(struct vc_emit *e)
+{
+	struct vc_output *out = e->out;
+
+	vc_emit_finish(e, NULL);
+	vc_output_close(out);
 }
 
 char *vc_bytes_text(uint64_t bytes, char *buf)

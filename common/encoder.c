@@ -5,8 +5,6 @@
  * zstd finds the repetition of a training step much better in each column than in rows. */
 #include "common/codec.h"
 
-#include <stdlib.h>
-
 #include <zstd.h>
 
 #include "common/codec_parts.h"
@@ -456,8 +454,7 @@ static int write_block(struct vc_encoder *e, struct vct_head *h, const void *raw
 	if (n > VCT_RAW_MAX)
 		return vc_fail(err, VC_ENOSUP,
 			       "a block of more than 256 MiB; use fewer events per block");
-	if (!room(e, &e->packed, ZSTD_compressBound(n)))
-		return vc_nomem(err, "writing the trace");
+	VC_HAVE(room(e, &e->packed, ZSTD_compressBound(n)), "writing the trace", err);
 	got = ZSTD_compress2(e->zs, e->packed.at, e->packed.cap, raw, n);
 	if (ZSTD_isError(got))
 		return vc_fail(err, VC_EINTERNAL, "zstd: %s", ZSTD_getErrorName(got));

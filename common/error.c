@@ -3,8 +3,6 @@
 #include "common/error.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "common/utf8.h"
 

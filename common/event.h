@@ -3,8 +3,7 @@
  *
  * The only type that tracer, simulator and renderer share. Blocks are named by `id`, never by
  * address: a what-if run puts them somewhere else. Decoders turn addresses into ids once. */
-#ifndef VC_EVENT_H
-#define VC_EVENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -107,5 +106,3 @@ static inline int vc_event_is_evidence(const struct vc_event *e)
 {
 	return e->kind >= VC_EV_SEGMENT_ALLOC && e->kind < VC_EV_HEAP_SEGMENT;
 }
-
-#endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hash.h - bytes to a number for tables in memory; no file holds it, so it may change. */
-#ifndef VC_HASH_H
-#define VC_HASH_H
+#pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "common/std.h"
 
 static inline uint64_t vc_hash_bytes(const void *bytes, size_t n)
 {
@@ -21,5 +18,3 @@ static inline uint64_t vc_hash_bytes(const void *bytes, size_t n)
 	memcpy(&w, p, n);
 	return (h ^ w) * 0xff51afd7ed558ccdu;
 }
-
-#endif

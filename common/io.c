@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -207,4 +205,52 @@ void vc_input_close(struct vc_input *in)
 	if (in->own_window) /* bytes in memory are lent */
 		free(in->window);
 	VC_FREE(in->raw, in->name, in);
+}
+
+int vc_input_line(struct vc_input *in, size_t most, char **line, size_t *cap, size_t *n,
+		  struct vc_error *err)
+{
+	size_t want = 4096, got;
+	const uint8_t *p, *end;
+
+	while ((p = vc_input_peek(in, want, &got, err)) != NULL &&
+	       !(end = memchr(p, '\n', got)) && got >= want && want <= most)
+		want *= 2;
+	if (!p || !got)
+		return !p && err && err->status ? (int)err->status : 0;
+	*n = end ? (size_t)(end - p) : got;
+	if (*n > most)
+		return vc_fail(err, VC_EFORMAT, "longer than %zu characters", most);
+	VC_HAVE(vc_vec_room(*line, *cap, *n + 1), "a line", err);
+	memcpy(*line, p, *n);
+	(*line)[*n] = '\0';
+	vc_input_skip(in, *n + (end != NULL));
+	return 1;
+}
+
+char *vc_input_all(struct vc_input *in, size_t *n, struct vc_error *err)
+{
+	size_t got, used = 0, cap = 0;
+	char *text = NULL;
+
+	for (;;) {
+		const uint8_t *p = vc_input_peek(in, 1 << 16, &got, err);
+		bool failed = !p && err && err->status;
+
+		if (failed || !vc_vec_room(text, cap, used + got + 1)) {
+			if (!failed)
+				vc_nomem(err, vc_input_name(in));
+			free(text);
+			return NULL;
+		}
+		if (!got)
+			break;
+		memcpy(text + used, p, got);
+		used += got;
+		vc_input_skip(in, got);
+	}
+	text[used] = '\0';
+	if (n)
+		*n = used;
+	return text;
 }

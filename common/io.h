@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io.h - bytes in (files, pipes, gzip and zstd recognised by content) and bytes out (atomic). */
-#ifndef VC_IO_H
-#define VC_IO_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -31,6 +26,14 @@ uint64_t vc_input_offset(const struct vc_input *in); /* consumed so far, after d
 const char *vc_input_name(const struct vc_input *in);
 bool vc_input_truncated(const struct vc_input *in); /* compressed data ended too early */
 
+/* The next line without its end, NUL-terminated, in *line, which has room for *cap bytes and is the
+ * caller's to free; its length in *n. 1; 0: there is none; < 0, also where it is longer than `most`
+ * bytes. */
+int vc_input_line(struct vc_input *in, size_t most, char **line, size_t *cap, size_t *n,
+		  struct vc_error *err);
+/* All that is left, NUL-terminated, on the heap; *n may be NULL. */
+char *vc_input_all(struct vc_input *in, size_t *n, struct vc_error *err);
+
 /* Output to a file without a name (where the file system knows none: to a temporary one beside
  * `path`), put in place by commit; "-" is standard output. Failures are sticky: write freely,
  * commit tells. Without commit nothing stays. */
@@ -47,5 +50,3 @@ int  vc_output_commit(struct vc_output *o, struct vc_error *err);
 char *vc_output_take(struct vc_output *o, size_t *n); /* memory: the bytes, NUL-terminated, now
 						       * yours; NULL: no memory */
 void vc_output_close(struct vc_output *o); /* NULL is fine */
-
-#endif

@@ -5,13 +5,9 @@
  * of the writer. A header page, a text area, and one ring of fixed records per thread. The writer
  * side is tracer/recorder.c (no libc allocation, no locks on the hot path); the reader side is
  * below. Byte order and alignment are those of the machine: a journal never travels. */
-#ifndef VC_JOURNAL_H
-#define VC_JOURNAL_H
+#pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "common/error.h"
 #include "common/event.h"
@@ -240,5 +236,3 @@ int vc_journal_known(struct vc_map *early, const struct vc_record *rec);
 
 struct vc_journal_totals { uint64_t allocs, frees, live, peak, reserved_peak, steps; };
 struct vc_journal_totals vc_journal_totals(const struct vc_journal_decoder *d);
-
-#endif

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* journal_events.c - journal records become events: addresses turn into dense ids, offsets into
  * dictionary numbers, clock readings into time since the start. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/journal.h"
 #include "common/map.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* journal_facts.c - the one thing both sides of a journal write; no libc allocation. */
-#include <string.h>
 
 #include "common/journal.h"
 

@@ -3,8 +3,6 @@
 #include "common/json.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/utf8.h"
 #include "common/vec.h"
@@ -225,8 +223,7 @@ static int word_end(struct vc_json_state *s, size_t *n, struct vc_error *err)
 		if (s->p + *n == s->end) {
 			int rc = more(s, err);
 
-			if (rc < 0)
-				return rc;
+			VC_TRY(rc);
 			if (!rc)
 				return 0;
 		}
@@ -351,9 +348,7 @@ static int value(struct vc_json *j, int c, struct vc_error *err)
 
 	if (c == '{' || c == '[')
 		return begin(s, c == '{', err);
-	rc = c == '"' ? text(j, err) : scalar(j, err);
-	if (rc < 0)
-		return rc;
+	VC_TRY(rc = c == '"' ? text(j, err) : scalar(j, err));
 	s->want = s->depth ? MORE : DONE;
 	return c == '"' ? VC_J_TEXT : rc;
 }

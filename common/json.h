@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.h - reads JSON of any size token by token, and writes JSON strings. */
-#ifndef VC_JSON_H
-#define VC_JSON_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/io.h"
@@ -39,5 +34,3 @@ int vc_json_skip(struct vc_json *j, int token, struct vc_error *err);
 
 /* "text" with quotes and escapes; what is not UTF-8 becomes U+FFFD. */
 void vc_json_quote(struct vc_output *o, const char *text, size_t len);
-
-#endif

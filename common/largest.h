@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* largest.h - the largest value that fits, where fitting need not be monotone. */
-#ifndef VC_LARGEST_H
-#define VC_LARGEST_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -31,5 +26,3 @@ struct vc_found {
 /* Doubling, bisection, then the next values and the round ones above the first failure, and some
  * values below what was found. */
 int vc_search_run(const struct vc_search *s, struct vc_found *out, struct vc_error *err);
-
-#endif

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map.h - from 64-bit keys to 64-bit values, open addressing; for addresses of live blocks.
  * Header only, because it stands in the decoders' loops. */
-#ifndef VC_MAP_H
-#define VC_MAP_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "common/std.h"
 
 struct vc_map_slot { uint64_t key, value; }; /* value 0: empty; stored values are never 0 */
 struct vc_map { struct vc_map_slot *slot; size_t mask, n; };
@@ -99,5 +95,3 @@ static inline void vc_map_fini(struct vc_map *m)
 	free(m->slot);
 	*m = (struct vc_map){ 0 };
 }
-
-#endif

@@ -6,8 +6,6 @@
 
 #include "common/mapped.h"
 
-#include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #define FIRST ((size_t)1 << 20) /* bytes; most recordings need no more */

@@ -3,11 +3,9 @@
  *
  * No wish for large pages: a virtual machine pays for each that its host has not given it yet, and
  * small ones come from what was used before. */
-#ifndef VC_MAPPED_H
-#define VC_MAPPED_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "common/std.h"
 
 /* As vc_vec_grow, for an array that is grown by this function only: its pages are moved, not its
  * bytes, and new room holds zeroes. What is not touched takes no memory. */
@@ -17,5 +15,3 @@ void vc_mapped_free(void *at, size_t cap, size_t each); /* NULL is fine */
 /* Whether the array `at` with room for `cap` elements (a size_t) now has room for `n`. */
 #define vc_mapped_room(at, cap, n) \
 	((n) <= (cap) || vc_mapped_grow(&(at), &(cap), (n), sizeof(*(at))))
-
-#endif

@@ -2,10 +2,7 @@
 /* memory_plan.c - see memory_plan.h. */
 #include "common/memory_plan.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 

@@ -3,12 +3,7 @@
  * of formats has it line by line).
  *
  * Read by the allocator inside a program, too, so this needs nothing but libc. */
-#ifndef VC_MEMORY_PLAN_H
-#define VC_MEMORY_PLAN_H
-
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -39,5 +34,3 @@ int vc_memory_plan_write(const struct vc_memory_plan *p, FILE *to);
 int vc_memory_plan_read(struct vc_memory_plan *p, FILE *from, const char *name,
 			struct vc_error *err);
 void vc_memory_plan_fini(struct vc_memory_plan *p);
-
-#endif

@@ -4,9 +4,6 @@
 #include "common/meta.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/program.h"
 #include "common/vec.h"

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* meta.h - what a trace says about itself: dictionaries, versions, settings, capabilities. */
-#ifndef VC_META_H
-#define VC_META_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -105,5 +100,3 @@ struct vc_device_info *vc_meta_device(struct vc_meta *m,
 const struct vc_device_info *vc_meta_device_known(const struct vc_meta *m,
 						  uint16_t index); /* or NULL */
 bool vc_meta_ok(const struct vc_meta *m); /* no allocation has failed */
-
-#endif

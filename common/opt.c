@@ -2,12 +2,8 @@
 /* opt.c - see opt.h */
 #include "common/opt.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/param.h"
+#include "common/utf8.h"
 #include "common/vec.h"
 
 #define MAX_NAMES 128
@@ -397,4 +393,14 @@ char *vc_opt_word(const char *word, char *buf, size_t n)
 	buf[k++] = '\'';
 	buf[k] = '\0';
 	return buf;
+}
+
+void vc_next(struct vc_console *con, const char *before, const char *file, const char *after)
+{
+	char word[400], plain[400];
+
+	snprintf(plain, sizeof(plain), "%s", file);
+	if (strcmp(file, "-") != 0 && !strcmp(vc_utf8_plain(plain), file))
+		snprintf(con->next, sizeof(con->next), "vramcast %s %s%s", before,
+			 vc_opt_word(file, word, sizeof(word)), after);
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* opt.h - commands and their options as tables: one row parses, prints help, completes in a shell
  * and is checked against the man page. */
-#ifndef VC_OPT_H
-#define VC_OPT_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/io.h"
@@ -51,6 +46,7 @@ struct vc_console { /* what the front door hands to a command; every command tak
 		     */
 	bool quiet, verbose, color;
 	const struct vc_command *const *commands; /* all there are, NULL-terminated */
+	char next[700];         /* (opt) the command to type next; not said with -q or --json */
 	struct vc_error err;    /* filled when the command returns < 0 */
 };
 
@@ -67,6 +63,10 @@ struct vc_command {
 	 */
 	int (*run)(const void *config, size_t argc, char **argv, struct vc_console *con);
 };
+
+/* con->next: "vramcast BEFORE FILE AFTER", with the file as a shell needs it. Nothing where that is
+ * standard input or output. */
+void vc_next(struct vc_console *con, const char *before, const char *file, const char *after);
 
 /* The command of that name among con's, or NULL. */
 const struct vc_command *vc_command_find(const struct vc_console *con, const char *name);
@@ -87,5 +87,3 @@ void vc_opt_help(const struct vc_command *c, struct vc_output *out);
 /* A word as a POSIX shell has to be given it: as it is, or in single quotes. Cut short where n
  * bytes do not suffice. Returns buf. */
 char *vc_opt_word(const char *word, char *buf, size_t n);
-
-#endif

@@ -3,15 +3,10 @@
  *
  * Ids grow with the trace while live blocks do not: memory follows the live ones, and a lookup is
  * two loads. Header only, because it stands in the replay loop. */
-#ifndef VC_PAGES_H
-#define VC_PAGES_H
-
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#pragma once
 
 #include "common/vec.h"
+#include "common/std.h"
 
 #define VC_PAGE_SHIFT 9
 #define VC_PAGE_RECORDS (1u << VC_PAGE_SHIFT)
@@ -137,5 +132,3 @@ static inline void vc_pages_fini(struct vc_pages *p)
 	VC_FREE(p->page, p->live, p->spare);
 	*p = (struct vc_pages){ 0 };
 }
-
-#endif

@@ -4,11 +4,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 static const struct { const char *suffix; double factor; } units[] = {

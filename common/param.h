@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* param.h - a typed table of parameters: the same rows parse, print and document. */
-#ifndef VC_PARAM_H
-#define VC_PARAM_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -67,5 +63,3 @@ uint64_t vc_size_of(double bytes);
 
 /* The name nearest to `word` among `n` names, or NULL when none is near ("did you mean"). */
 const char *vc_nearest(const char *word, const char *const *names, size_t n);
-
-#endif

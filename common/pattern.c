@@ -7,10 +7,6 @@
  * of an optimizer over its tensors that repeats. */
 #include "common/pattern.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/map.h"
 #include "common/vec.h"
 
@@ -296,8 +292,7 @@ static int count_steps(const struct vc_pattern *p, size_t from, size_t lag, bool
 	struct marks m;
 
 	*steps = 0;
-	if (!count_landmarks(p, model, lag, &m))
-		return vc_nomem(err, "the pattern of a recording");
+	VC_HAVE(count_landmarks(p, model, lag, &m), "the pattern of a recording", err);
 	*steps = agreed(&m);
 	if (shorter && (*steps * lag * 10 < p->n * 7 || !comes_back(p, model, lag, &m)))
 		*steps = 0;

@@ -2,11 +2,7 @@
 /* pattern.h - the steps of a run whose recording has no marks, from the order of its allocations
  * and frees alone: sizes may differ from step to step (lengths of texts), the order hardly does.
  */
-#ifndef VC_PATTERN_H
-#define VC_PATTERN_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/event.h"
@@ -26,5 +22,3 @@ void vc_pattern_free(struct vc_pattern *p); /* NULL is fine */
 int vc_pattern_add(struct vc_pattern *p, const struct vc_event *ev, size_t n, struct vc_error *err);
 /* Errors: VC_ENOMEM. */
 int vc_pattern_find(struct vc_pattern *p, struct vc_pattern_steps *out, struct vc_error *err);
-
-#endif

@@ -121,8 +121,7 @@ static int push_list(struct pickle_machine *m)
 	struct vc_pickle_value v = { .type = VC_PV_LIST };
 	int rc = run ? m->b->again(m->b->arg, run->list, &v.ref, m->err) : 0;
 
-	if (rc < 0)
-		return rc;
+	VC_TRY(rc);
 	if (!rc) {
 		VC_TRY(push_new(m, VC_PV_LIST));
 		if (items)

@@ -5,11 +5,7 @@
  * machine's stack and memo, so a builder that folds items into something small makes huge files
  * cheap. Whatever would need Python to run (GLOBAL, REDUCE, BUILD, persistent ids, ...) is refused
  * with a sentence that names it. */
-#ifndef VC_PICKLE_H
-#define VC_PICKLE_H
-
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/io.h"
@@ -52,5 +48,3 @@ int vc_pickle_read(struct vc_input *in, const struct vc_pickle_builder *b,
 /* The same from JSON, for what json.dump() wrote in the place of pickle.dump(). */
 int vc_pickle_from_json(struct vc_input *in, const struct vc_pickle_builder *b,
 			struct vc_pickle_value *root, struct vc_error *err);
-
-#endif

@@ -5,13 +5,9 @@
  * gets. A training step makes the same stacks in the same order again, so a run is compared with
  * the one that followed the same two last time; bytes that are the same are the same list, as long
  * as no memo is set anew. A part of pickle.c. */
-#ifndef VC_PICKLE_AGAIN_H
-#define VC_PICKLE_AGAIN_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "common/std.h"
 
 struct pickle_run {
 	uint32_t hash, at, n; /* its bytes, APPENDS included */
@@ -64,5 +60,3 @@ void pickle_again_keep(struct pickle_again *a, const uint8_t *p, size_t have, ui
 /* Memos do not keep their meaning in this pickle, so that the same bytes prove nothing. */
 void pickle_again_stop(struct pickle_again *a);
 void pickle_again_fini(struct pickle_again *a);
-
-#endif

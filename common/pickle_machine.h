@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pickle_machine.h - the stack, the marks and the memo of the machine that a pickle is a program
  * for. Parts of pickle.c: what stands in its loop is inline. */
-#ifndef VC_PICKLE_MACHINE_H
-#define VC_PICKLE_MACHINE_H
-
-#include <string.h>
+#pragma once
 
 #include "common/pickle.h"
 #include "common/pickle_again.h"
@@ -103,5 +100,3 @@ static inline struct vc_pickle_value pickle_unpacked(uint64_t packed)
 
 int pickle_memo_put(struct pickle_machine *m, uint64_t at); /* what is on top of the stack */
 int pickle_memo_get(struct pickle_machine *m, uint64_t at);
-
-#endif

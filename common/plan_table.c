@@ -2,10 +2,6 @@
 /* plan_table.c - see plan_table.h */
 #include "common/plan_table.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/hash.h"
 #include "common/vec.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_table.h - tables of workspaces: what cuDNN's plans take, a row for each convolution
  * (docs/reference/null-gpu.md). */
-#ifndef VC_PLAN_TABLE_H
-#define VC_PLAN_TABLE_H
+#pragma once
 
 #include "common/convolution.h"
 #include "common/map.h"
@@ -22,5 +21,3 @@ bool vc_plan_table_add(struct vc_plan_table *t, const char *key, const char *pla
 bool vc_plan_table_find(const struct vc_plan_table *t, const char *key,
 			struct vc_cudnn_plans *out);
 void vc_plan_table_fini(struct vc_plan_table *t);
-
-#endif

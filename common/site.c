@@ -2,9 +2,6 @@
 /* site.c - see site.h */
 #include "common/site.h"
 
-#include <stdio.h>
-#include <string.h>
-
 const char *vc_label_text(const struct vc_meta *m, uint32_t label)
 {
 	return m && label && label < m->strings && m->string[label] ? m->string[label] : "";

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* site.h - call sites as a person would name them. */
-#ifndef VC_SITE_H
-#define VC_SITE_H
+#pragma once
 
 #include "common/meta.h"
 
@@ -17,5 +16,3 @@ void vc_site_text(const struct vc_meta *m, uint32_t site, char *buf, size_t cap)
  * else the last part. Points into path. */
 const char *vc_site_public(const char *path);
 const char *vc_label_text(const struct vc_meta *m, uint32_t label); /* "" when unknown */
-
-#endif

@@ -2,9 +2,6 @@
 /* torch_names.c - see torch_names.h */
 #include "common/torch_names.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "common/site.h"
 
 enum match { FILE_IS, FILE_HAS, FILE_ENDS, FUNCTION_IS, FUNCTION_HAS, EITHER_IS, EITHER_HAS };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_names.h - what a frame of a call stack is, by its file and function: torch_names.def. */
-#ifndef VC_TORCH_NAMES_H
-#define VC_TORCH_NAMES_H
+#pragma once
 
 #include "common/meta.h"
 
@@ -52,5 +51,3 @@ uint32_t vc_frame_roles(const struct vc_meta *m, uint32_t frame, uint32_t asked)
 /* The innermost frame of a call site that is the program's or PyTorch's, not what a dry run puts
  * between them, which is there for some operations and not for others; 0: none. */
 uint32_t vc_frame_caller(const struct vc_meta *m, uint32_t site);
-
-#endif

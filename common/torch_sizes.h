@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_sizes.h - sizes that are PyTorch's own and nobody's tensor, from torch_sizes.def. */
-#ifndef VC_TORCH_SIZES_H
-#define VC_TORCH_SIZES_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/std.h"
 
 /* Is it the size of a cuBLAS workspace, on whatever card and version? */
 static inline bool vc_is_torch_workspace(uint64_t bytes)
@@ -36,5 +34,3 @@ static inline bool vc_is_odd_torch_workspace(uint64_t bytes)
 {
 	return vc_is_torch_workspace(bytes) && bytes & (bytes - 1);
 }
-
-#endif

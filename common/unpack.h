@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unpack.h - gzip and zstd undone piece by piece, those of large files on a thread of their own.
  * A part of io.c. */
-#ifndef VC_UNPACK_H
-#define VC_UNPACK_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -25,5 +20,3 @@ int vc_unpack_read(struct vc_unpack *u, uint8_t *to, size_t cap, size_t *got,
 		   struct vc_error *err); /* *got 0: the end */
 bool vc_unpack_truncated(const struct vc_unpack *u); /* at the end: it came too early */
 void vc_unpack_close(struct vc_unpack *u); /* NULL is fine */
-
-#endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.h - characters to bytes and back. */
-#ifndef VC_UTF8_H
-#define VC_UTF8_H
+#pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "common/std.h"
 
 /* Writes the character as 1 to 4 bytes and returns their number. Beyond U+10FFFF only the low bits
  * count. */
@@ -66,5 +63,3 @@ static inline char *vc_utf8_plain_but(char *s, const char *stays)
 static inline char *vc_utf8_plain(char *s) { return vc_utf8_plain_but(s, "\n\t"); }
 /* A text that has one line and no columns. */
 static inline char *vc_utf8_line(char *s) { return vc_utf8_plain_but(s, ""); }
-
-#endif

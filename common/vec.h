@@ -6,14 +6,9 @@
  *	s->at[s->n++] = sample;
  *
  * A failure leaves the array as it was. */
-#ifndef VC_VEC_H
-#define VC_VEC_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "common/std.h"
 
 /* Room for `n` elements of `each` bytes in the array to which the pointer at `array` points, and
  * which has room for *cap. The room doubles. The pointer is copied, because no C type stands for
@@ -132,5 +127,3 @@ static inline size_t vc_lower_bound(const void *first, size_t width, size_t n, s
 /* The first that has more than `key`. */
 #define vc_first_above(at, n, field, key) \
 	((key) == UINT64_MAX ? (n) : vc_first_from(at, n, field, (key) + 1))
-
-#endif

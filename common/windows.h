@@ -7,8 +7,7 @@
  * Before the first segment something is already left over: on an H100 under driver 580.159.04,
  * PyTorch 2.11.0+cu130, 168 recordings of 49 programs agree in these ranges
  * (docs/measurements/gpu.md). */
-#ifndef VC_WINDOWS_H
-#define VC_WINDOWS_H
+#pragma once
 
 #define VC_WINDOW (32ull << 20)
 
@@ -16,5 +15,3 @@
  * kernels into, and of the first window of the context. */
 #define VC_LEFT_OVERS(range) range(0, 416) range(490, 24)
 #define VC_LEFT_OVER_SPAN (544ull << 20) /* room for them; a multiple of VC_WINDOW */
-
-#endif

@@ -4,8 +4,6 @@
 #include "common/vec.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 struct slot { bool ready; int rc; struct vc_error err; };

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workers.h - the same job for many indices on several threads, results taken in order. */
-#ifndef VC_WORKERS_H
-#define VC_WORKERS_H
-
-#include <stddef.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -21,5 +18,3 @@ size_t vc_workers_most(size_t most);
 
 /* Runs all; the first failure (by index) ends it and is returned. */
 int vc_workers_run(const struct vc_work *w, struct vc_error *err);
-
-#endif

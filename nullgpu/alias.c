@@ -7,10 +7,6 @@
 #include <ctype.h>
 #include <elf.h>
 #include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 enum { HASH = 8, LONGEST = 64 }; /* hexadecimal digits; room for a name in the model */

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alias.h - another name for a stand-in: some packages bring CUDA's runtime under a name with a
  * hash in it (libcudart.faf08d9a.so.13), and look for it by that. */
-#ifndef VC_ALIAS_H
-#define VC_ALIAS_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -16,5 +12,3 @@ bool vc_alias_base(const char *soname, char *out, size_t size);
  * it claims to define. Made from `model` (nullgpu/build.mk), whose names are filled in. */
 int vc_alias_write(const char *model, const char *path, const char *soname, const char *base,
 		   struct vc_error *err);
-
-#endif

@@ -4,7 +4,7 @@
 NULL_DIR := $(BUILD)/nullgpu
 # The interface dictates the parameters; most stand-ins ignore most of them. No sanitizers: the
 # libraries are preloaded into programs that are built without.
-NULL_CFLAGS = $(filter-out -fsanitize% -fno-sanitize% --coverage,$(ALL_CFLAGS)) -Wno-unused-parameter
+NULL_CFLAGS = $(filter-out -fsanitize% -fno-sanitize% --coverage,$(ALL_CFLAGS))
 
 $(NULL_DIR)/%.def: nullgpu/names/stubs.txt nullgpu/names/stubs.awk
 	$(Q)mkdir -p $(@D)

@@ -9,9 +9,6 @@
 
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct other {
 	uint64_t size;

@@ -8,7 +8,6 @@
 #include "nullgpu/space.h"
 
 #include <pthread.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #define HOST_PAGE 4096ull

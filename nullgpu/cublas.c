@@ -6,8 +6,6 @@
  * handle a thread, so a training program has two of them. */
 #include "nullgpu/null.h"
 
-#include <stdlib.h>
-
 #define CUBLAS_VERSION 120804
 #define CUBLAS_ALLOC_FAILED 3
 

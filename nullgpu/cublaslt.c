@@ -2,9 +2,6 @@
 /* cublaslt.c - libcublasLt: descriptors, one algorithm for every product, modelled time. */
 #include "nullgpu/null.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define CUBLAS_VERSION 120804
 #define ALLOC_FAILED 3
 #define INVALID_VALUE 7

@@ -2,9 +2,6 @@
 /* cudnn.c - libcudnn, classic interface: handles, tensor descriptors, batch norm, dropout. */
 #include "nullgpu/cudnn.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* PyTorch refuses a library older than the one it was built with in the major version only, so
  * one high minor version serves all wheels with cuDNN 9. VRAMCAST_NULL_CUDNN overrides it. */
 #define CUDNN_VERSION 91002

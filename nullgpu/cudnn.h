@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn.h - shared by the files of the stand-in libcudnn. */
-#ifndef VC_CUDNN_H
-#define VC_CUDNN_H
+#pragma once
 
 #include "nullgpu/null.h"
 
@@ -18,5 +17,3 @@ struct vc_cudnn_tensor {
 size_t vc_cudnn_width(int type);
 
 VC_SHARED size_t cudnnGetVersion(void);
-
-#endif

@@ -8,10 +8,6 @@
 #include "nullgpu/cudnn_graph.h"
 #include "nullgpu/usage.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* cudnnBackendAttributeName_t */
 enum {
 	A_CONV_DILATIONS = 102,
@@ -347,7 +343,6 @@ VC_API(int, cudnnBackendDestroyDescriptor, struct vc_cudnn_node *d)
 	free(d);
 	return 0;
 }
-
 
 VC_API(int, cudnnBackendSetAttribute, struct vc_cudnn_node *d, int name, int type, int64_t count,
        const void *value)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_graph.h - descriptors of the graph interface, as the program made them. */
-#ifndef VC_CUDNN_GRAPH_H
-#define VC_CUDNN_GRAPH_H
-
-#include <string.h>
+#pragma once
 
 #include "nullgpu/cudnn_workspace.h"
 
@@ -42,5 +39,3 @@ static inline struct vc_cudnn_node *vc_cudnn_linked(const struct vc_cudnn_value 
 
 /* Writes the graph, and everything it refers to, in the form of plans.h. */
 void vc_cudnn_graph_put(const struct vc_cudnn_node *graph, struct vc_wire *w);
-
-#endif

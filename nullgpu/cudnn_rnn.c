@@ -8,9 +8,6 @@
  * the chip were read off 765 more, and two LSTMs that a program trained afterwards had them. */
 #include "nullgpu/cudnn.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { RELU, TANH, LSTM, GRU }; /* cudnnRNNMode_t */
 enum { STRIDE = 256 };             /* one direction goes through the gates so many steps at once */
 enum { BIAS_NONE = 0, BIAS_INPUT = 1, BIAS_BOTH = 2, BIAS_RECURRENT = 3 };

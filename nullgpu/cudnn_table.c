@@ -25,9 +25,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct vc_plan_table table; /* rows of this card and version, in the order of the files */
 static pthread_once_t once = PTHREAD_ONCE_INIT;

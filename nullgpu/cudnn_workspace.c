@@ -4,9 +4,6 @@
 #include "nullgpu/cudnn_workspace.h"
 #include "nullgpu/usage.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static int64_t bytes_of(const struct vc_convolution *c, const int64_t *sizes)
 {
 	int64_t n = (int64_t)vc_cudnn_width(c->type);

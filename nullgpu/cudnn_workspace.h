@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_workspace.h - how much scratch memory cuDNN's plans ask for. */
-#ifndef VC_CUDNN_WORKSPACE_H
-#define VC_CUDNN_WORKSPACE_H
+#pragma once
 
 #include "nullgpu/cudnn.h"
 #include "nullgpu/plans.h"
@@ -28,5 +27,3 @@ bool vc_cudnn_ask(const struct vc_cudnn_node *graph, enum vc_plans_mode mode, co
 		  struct vc_cudnn_plans *out);
 /* Why it was not asked or did not answer; "" where nobody could say. */
 const char *vc_cudnn_silent(void);
-
-#endif

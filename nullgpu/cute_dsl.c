@@ -8,9 +8,6 @@
  * in cutlass_dsl/tvm_ffi_provider.py; relocations of lib/libcuda_dialect_runtime_static.a). */
 #include "nullgpu/runtime.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 int cuDeviceGet(int *device, int ordinal);
 int cuKernelGetAttribute(int *v, int attribute, void *kernel, int device);
 int cuTensorMapEncodeTiled(void *map);

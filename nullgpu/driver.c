@@ -4,9 +4,6 @@
 #include "nullgpu/null.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define DRIVER_VERSION 13000
 

@@ -2,8 +2,6 @@
 /* driver_memory.c - libcuda.so.1: allocation, copies, pointers, virtual memory management. */
 #include "nullgpu/null.h"
 
-#include <string.h>
-
 /* Numbers of CUPTI's driver callbacks for the calls a memory tracer subscribes to. */
 enum { CB_MEM_ALLOC = 243, CB_MEM_FREE = 245, CB_RESERVE = 547, CB_UNRESERVE = 548, CB_CREATE = 549,
 	CB_RELEASE = 550, CB_MAP = 551, CB_UNMAP = 552, CB_SET_ACCESS = 553 };

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elf.h - what a shared object wants and gives: sonames, version nodes, symbols. */
-#ifndef VC_ELF_H
-#define VC_ELF_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -27,5 +23,3 @@ struct vc_elf_symbol {
 bool vc_elf_symbol(const struct vc_elf *e, size_t i, struct vc_elf_symbol *out);
 /* Whether it defines `name`; a linear search. */
 bool vc_elf_defines(const struct vc_elf *e, const char *name);
-
-#endif

@@ -3,12 +3,9 @@
  * folder.
  *
  * A message is named by communicator, sender, receiver and number; writing never waits. */
-#ifndef VC_EXCHANGE_H
-#define VC_EXCHANGE_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "common/std.h"
 
 struct vc_exchange {
 	uint64_t key;  /* the same in all ranks of a communicator */
@@ -43,5 +40,3 @@ bool vc_exchange_hear(struct vc_exchange *x, uint64_t number, int from, int to, 
 		      size_t size);
 /* A number that depends on `n` bytes at `data` and on `seed`. */
 uint64_t vc_exchange_key(uint64_t seed, const void *data, size_t n);
-
-#endif

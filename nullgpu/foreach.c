@@ -2,11 +2,7 @@
 /* foreach.c - see foreach.h. Layout of the lists: aten/src/ATen/native/cuda/MultiTensorApply.cuh,
  * the same in PyTorch 2.6 and 2.11. */
 #include "nullgpu/foreach.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "common/std.h"
 
 enum { CHUNK = 65536, BLOCKS = 320, DEPTHS = 5 };
 

@@ -9,7 +9,6 @@
 #include "nullgpu/null.h"
 
 #include <pthread.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /* PyTorch's allocator cuts blocks in multiples of 512; a page of 2 MiB has 4,096 such pieces. */

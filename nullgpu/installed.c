@@ -4,8 +4,6 @@
 #include "nullgpu/installed.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -8,8 +8,6 @@
 #include "nullgpu/null.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Shortest kernel a profiler shows on current cards: about 2 us. */
 #define FLOOR_NS 2000.0

@@ -5,7 +5,6 @@
 #include "nullgpu/usage.h"
 
 #include <pthread.h>
-#include <stddef.h>
 
 #define MARKS 256 /* beyond them the oldest is forgotten */
 

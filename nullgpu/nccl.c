@@ -8,8 +8,6 @@
 #include "nullgpu/null.h"
 
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl.h - what the files of the stand-in libnccl share. */
-#ifndef VC_NCCL_H
-#define VC_NCCL_H
+#pragma once
 
 #include "nullgpu/exchange.h"
 
@@ -30,5 +29,3 @@ int vc_nccl_charge(int device, int ranks);
 void vc_nccl_meet(struct vc_nccl *c, int peer);
 /* Drops what the communicator has not received yet. */
 void vc_nccl_forget(const struct vc_nccl *c);
-
-#endif

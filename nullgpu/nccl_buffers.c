@@ -6,8 +6,6 @@
 #include "nullgpu/nccl.h"
 #include "nullgpu/null.h"
 
-#include <stdlib.h>
-
 /* NCCL's source (2.7 to 2.28; src/init.cc computeBuffSizes, src/include/device.h): a buffer for
  * each protocol, LL of 8 lines x 512 threads x 8 steps x 16 bytes, LL128 of 120 elements x 640
  * threads x 8 steps x 8 bytes, simple of 4 MiB. The receiver of a connection holds the three

@@ -9,8 +9,6 @@
 #include "nullgpu/reduce.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Numbers of floating point up to this size may be a loss or a norm; larger ones are gradients and
  * activations, which nobody computed. */

@@ -7,14 +7,10 @@
  * driver and the runtime share them): 0, or one of enum vc_null_result. Sizes are bytes, times
  * nanoseconds of the device clock, which no real clock drives: it moves with the work that the
  * program submits, so every run sees the same times. */
-#ifndef VC_NULL_H
-#define VC_NULL_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "nullgpu/rates.h"
+#include "common/std.h"
 
 #define VC_SHARED __attribute__((visibility("default")))
 /* An entry point: prototype and definition in one, since no vendor header is used. */
@@ -287,5 +283,3 @@ VC_SHARED void vc_null_listen_api(vc_null_api_listener *listener);
 VC_SHARED void vc_null_tell_api(int domain, int cbid, int site, const char *name,
 				const void *params, const int *result);
 VC_SHARED bool vc_null_heard_api(void);
-
-#endif

@@ -9,8 +9,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -324,17 +322,11 @@ static void on_activity(const struct vc_null_activity *a)
 		put(&(struct memory){ .kind = K_MEMORY,
 				     .operation = a->kind == VC_NULL_ALLOC ? 1 : 2,
 				     .memory = a->memory == 1 ? 2 : 3, /* pinned, device */
-				     .correlation = a->correlation,
-				     .address = a->address,
-				     .bytes = a->size,
-				     .timestamp = stamp(a->start),
-				     .process = (uint32_t)getpid(),
-				     .device = a->device,
-				     .context = 1,
-				     .stream = UINT32_MAX,
-				     .is_async = a->pool != 0,
-				     .pool_type = a->pool != 0,
-				     .pool = a->pool,
+				     .correlation = a->correlation, .address = a->address,
+				     .bytes = a->size, .timestamp = stamp(a->start),
+				     .process = (uint32_t)getpid(), .device = a->device,
+				     .context = 1, .stream = UINT32_MAX, .is_async = a->pool != 0,
+				     .pool_type = a->pool != 0, .pool = a->pool,
 				     .size = a->pool ? held : 0,
 				     .used = a->pool ? held : 0 });
 	} else if (a->kind == VC_NULL_POOL && g.kind[K_POOL]) {

@@ -2,8 +2,6 @@
 /* nvml.c - libnvidia-ml.so.1: what torch.cuda and the text of an out-of-memory error ask. */
 #include "nullgpu/null.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 /* nvmlReturn_t: 2 invalid argument, 3 not supported, 7 the array is too small */

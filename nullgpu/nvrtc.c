@@ -2,9 +2,6 @@
 /* nvrtc.c - libnvrtc: every program compiles, to nothing. */
 #include "nullgpu/null.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 VC_API(int, nvrtcVersion, int *major, int *minor)
 {
 	*major = VC_CUDA_MAJOR;

@@ -8,12 +8,7 @@
  *
  * Both ends are of one build and on one machine: numbers are in its own order of bytes. A message
  * is its length (uint32_t) and as many bytes. */
-#ifndef VC_PLANS_H
-#define VC_PLANS_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/convolution.h"
 
@@ -52,5 +47,3 @@ void vc_plans_path(char *out, size_t n);
 
 /* Bytes of one value by cudnnBackendAttributeType_t. */
 size_t vc_plans_width(int type);
-
-#endif

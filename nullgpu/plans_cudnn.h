@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plans_cudnn.h - the real cuDNN, asked for a card that is not there. */
-#ifndef VC_PLANS_CUDNN_H
-#define VC_PLANS_CUDNN_H
+#pragma once
 
 #include "common/error.h"
 #include "nullgpu/plans.h"
@@ -30,5 +29,3 @@ int vc_library_card(struct vc_library *l, const char *json, struct vc_error *err
  * library itself takes back are left out. */
 int vc_library_plans(const struct vc_library *l, struct vc_wire *w, enum vc_plans_mode mode,
 		     struct vc_cudnn_plans *out, struct vc_error *err);
-
-#endif

@@ -2,9 +2,6 @@
 /* plans_path.c - see plans.h */
 #include "nullgpu/plans.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 void vc_plans_path(char *out, size_t n)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

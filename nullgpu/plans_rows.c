@@ -2,10 +2,6 @@
 /* plans_rows.c - see plans_rows.h. Numbers are those of cudnn_graph.h. */
 #include "nullgpu/plans_rows.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { D_CONVOLUTION = 1, D_GRAPH = 15, D_TENSOR = 17 };
 enum { T_DATA = 1, T_INT64 = 3, T_FLOAT = 4, T_DOUBLE = 5, T_CONV_MODE = 7 };
 enum { FLOAT32 = 0, FLOAT64 = 1 }; /* cudnnDataType_t */

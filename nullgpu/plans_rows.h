@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plans_rows.h - rows of a table of shapes become the graphs that PyTorch builds of them. */
-#ifndef VC_PLANS_ROWS_H
-#define VC_PLANS_ROWS_H
+#pragma once
 
 #include "nullgpu/plans.h"
 
@@ -11,5 +10,3 @@ bool vc_rows_graph(const char *key, struct vc_wire *w, enum vc_plans_mode *mode)
 
 /* What stands behind a direction for a mode: "", "/b" or "/fallback". Instant and A are one. */
 const char *vc_rows_mode(enum vc_plans_mode mode);
-
-#endif

@@ -5,7 +5,6 @@
 #include "common/vec.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -9,8 +9,6 @@
 #include "nullgpu/architecture.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
 
 /* Members, the number of their CUdevice_attribute (cuda.h) and what a card of the table has. The
  * first two have three numbers each. */

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* properties.h - what cuDNN wants to know of a card: its device properties as JSON. */
-#ifndef VC_PROPERTIES_H
-#define VC_PROPERTIES_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -21,5 +17,3 @@ int vc_properties_text(const struct vc_properties *p, char *out, size_t n, struc
 
 /* The same of a card that is there, from its driver. */
 int vc_properties_of_device(int device, char *out, size_t n, struct vc_error *err);
-
-#endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* python.h - finds the Python that a command line will run, and its PyTorch. */
-#ifndef VC_PYTHON_H
-#define VC_PYTHON_H
-
-#include <stddef.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -24,5 +21,3 @@ int vc_python_package(const char *python, char *out, size_t n, struct vc_error *
 /* The version of cuDNN that this PyTorch was built with (91900 for 9.19.0), from the package's own
  * list of requirements; 0 = not said. */
 int vc_python_cudnn(const char *torch);
-
-#endif

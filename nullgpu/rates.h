@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rates.h - how fast a product is depends on what it is computed in. */
-#ifndef VC_RATES_H
-#define VC_RATES_H
+#pragma once
 
 /* name in a kernel's name, name of the variable VRAMCAST_NULL_FLOPS_..., RTX 4090 (operations a
  * second, simulator/replay/card_rates.c) */
@@ -45,5 +44,3 @@ static inline struct vc_null_number vc_null_number(int type, int tf32)
 	}
 	return (struct vc_null_number){ 1, 2, VC_NULL_FP8 };
 }
-
-#endif

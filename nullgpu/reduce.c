@@ -2,8 +2,6 @@
 /* reduce.c - arithmetic on arrays of NCCL's data types. */
 #include "nullgpu/reduce.h"
 
-#include <string.h>
-
 /* ncclRedOp_t; operations that the program made multiply by a scalar first and are taken as sums */
 enum { SUM, PRODUCT, MAXIMUM, MINIMUM, AVERAGE };
 /* ncclDataType_t */

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.h - arithmetic on arrays of NCCL's data types, numbered as NCCL numbers types and
  * operations. */
-#ifndef VC_REDUCE_H
-#define VC_REDUCE_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "common/std.h"
 
 /* Bytes of one element. */
 size_t vc_reduce_width(int type);
@@ -15,5 +12,3 @@ bool vc_reduce_is_float(int type);
 void vc_reduce_add(void *to, const void *from, size_t n, int type, int op);
 /* After the contributions of all `ranks`: the average is a sum until here. */
 void vc_reduce_finish(void *to, size_t n, int type, int op, int ranks);
-
-#endif

@@ -6,8 +6,6 @@
 #include "nullgpu/runtime.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
 
 struct dim3 {
 	unsigned x, y, z;
@@ -142,7 +140,6 @@ VC_API(int, cudaFuncGetAttributes, char *out, const void *f)
 	memcpy(out + 24, fields, sizeof fields);
 	return 0;
 }
-
 
 VC_API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *n, const void *f,
        int threads, size_t shared, unsigned flags)

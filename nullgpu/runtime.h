@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runtime.h - shared by the files of the stand-in libcudart; built once per CUDA major version. */
-#ifndef VC_RUNTIME_H
-#define VC_RUNTIME_H
+#pragma once
 
 #include "nullgpu/null.h"
 
@@ -13,5 +12,3 @@
 int vc_runtime_result(int rc);
 /* The first runtime call starts the driver, which may load an injected tool. */
 void vc_runtime_start(void);
-
-#endif

@@ -3,7 +3,6 @@
 #include "nullgpu/runtime.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 /* Numbers of CUPTI's runtime callbacks for the calls a memory tracer subscribes to. */
 enum { CB_MALLOC = 20, CB_FREE = 22 };

@@ -4,8 +4,6 @@
  * it reads as zeros, and the verdict says so. */
 #include "nullgpu/null.h"
 
-#include <string.h>
-
 #define MAGIC 0x63706972616d7672ull
 
 struct handle { /* CUipcMemHandle and CUipcEventHandle have 64 bytes */

@@ -6,9 +6,6 @@
  * tell. It links none of the stand-in libraries, so it is no process that uses a device. */
 #include <dirent.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "nullgpu/null.h"

@@ -6,11 +6,7 @@
  * one after another. Both reuse freed ranges first, the smallest that fits. */
 #include "nullgpu/space.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
-
 
 /* First range that starts behind `at`. */
 static size_t above(const struct vc_ranges *r, uint64_t at)

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* space.h - a range of addresses handed out piece by piece, by the policy of the driver. */
-#ifndef VC_SPACE_H
-#define VC_SPACE_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "common/std.h"
 
 struct vc_range {
 	uint64_t at, size, tag; /* tag: the owner's business */
@@ -35,5 +32,3 @@ struct vc_space {
 uint64_t vc_space_take(struct vc_space *s, uint64_t size);
 /* Gives a piece back; it joins the holes beside it. */
 void vc_space_give(struct vc_space *s, uint64_t at, uint64_t size);
-
-#endif

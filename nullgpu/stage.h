@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage.h - the private folder in which a program finds the null GPU instead of the CUDA
  * libraries. */
-#ifndef VC_STAGE_H
-#define VC_STAGE_H
-
-#include <stddef.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -26,5 +23,3 @@ struct vc_stage {
 int vc_stage_open(struct vc_stage *s, const char *package, const char *libraries,
 		  struct vc_error *err);
 void vc_stage_close(struct vc_stage *s);
-
-#endif

@@ -16,8 +16,6 @@
 #include "nullgpu/usage.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* usage.h - what a process on the null GPU leaves for `vramcast dryrun`: a file that the process
  * keeps mapped while it runs, so that it is complete however the process ends. */
-#ifndef VC_USAGE_H
-#define VC_USAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ struct vc_null_report {
 	uint32_t workspaces;
 	uint64_t workspace[VC_REPORT_WORKSPACES]; /* that plans of cuDNN ran with */
 };
-
-#endif

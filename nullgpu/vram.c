@@ -12,8 +12,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /* The driver hands out memory in 2 MiB pages; requests up to half of one share a page, cut in

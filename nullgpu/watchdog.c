@@ -12,7 +12,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdint.h>
 #include <time.h>
 
 #define LOOK_NS 500000ll        /* how often a waiting watchdog asks whether it is wanted */

@@ -5,7 +5,7 @@
 # written twice. The page of the Python package comes from its docstrings. DIR is docs/reference;
 # tests/cli/docs_reference.sh writes elsewhere and compares.
 vramcast=${VRAMCAST:-build/vramcast}; dir=${1:-docs/reference}
-made="*Made by \`scripts/make-reference.sh\`; do not edit.*"
+made="<!-- scripts/make-reference.sh -->"
 commands=$("$vramcast" help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 [ -n "$commands" ] || { echo "make-reference: $vramcast lists no commands" >&2; exit 1; }
 
@@ -43,10 +43,10 @@ share() {
 	for f in "$dir"/commands/*.md; do
 		awk 'FILENAME ~ /shared$/ { shared[$0]; all++; next }
 			FNR == 1 { k = 0 }
-			!($0 in shared) { line[++n] = $0; next }
+			!($0 in shared) { line[++n] = $0; split($0, w, "`"); if ($0 ~ /^\* `-/) own[w[2]]; next }
 			{ k++; has[$0]; line[++n] = $0 }
 			END {
-				for (s in shared) if (!(s in has)) { split(s, w, "`"); but = but (but == "" ? " but " : ", ") "`" w[2] "`" }
+				for (s in shared) if (!(s in has)) { split(s, w, "`"); if (!(w[2] in own)) but = but (but == "" ? " but " : ", ") "`" w[2] "`" }
 				for (i = 1; i <= n; i++) if (k <= 2 || !(line[i] in shared)) print line[i]
 				if (k > 2) print "* all [options of a run](README.md#options-of-a-run)" but
 			}' "$dir/shared" "$f" > "$f.new" && mv "$f.new" "$f"
@@ -66,6 +66,7 @@ shared=$(share)
 {
 	printf '# Commands\n\n%s\n\n' "$made"
 	printf 'The same text in a terminal: `vramcast COMMAND --help`, or the man page.\n\n'
+	"$vramcast" help | sed -n '/^vramcast X looks/,/^$/p'
 	"$vramcast" help | sed -n 's/^  \([a-z]*\)  *\(.*\)/* [\1](\1.md): \2/p'
 	printf '\n## Options of a run\n\nThese mean the same in every command that has them.\n\n%s\n' "$shared"
 } > "$dir/commands/README.md"

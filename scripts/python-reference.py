@@ -65,7 +65,7 @@ def members(node):
 
 def main():
     names = exported()
-    print("# The Python package\n\n*Made by `scripts/make-reference.sh`; do not edit.*\n\n"
+    print("# The Python package\n\n<!-- scripts/make-reference.sh -->\n\n"
           "What `import vramcast` brings ([how to use it](../howto/python.md)). `help(vramcast.sim)` and so on have examples; a test runs\n"
           "them (`tests/python/examples.py`). `Path` is a str or an os.PathLike[str].")
     for file in FILES:

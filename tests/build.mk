@@ -23,6 +23,14 @@ $(BUILD)/tests/bench-format: tests/bench/bench_format.c $(BUILD)/libvramcast.a
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
 BENCHES += $(BUILD)/tests/bench-format
 
+$(BUILD)/tests/bench-packing: tests/bench/bench_packing.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+bench-packing: $(BUILD)/tests/bench-packing ## placements of MiniMalloc's problems (PROBLEMS="A.csv B.csv ...")
+	$(Q)$< $(PROBLEMS)
+.PHONY: bench-packing
+
 bench-large: all $(BUILD)/tests/bench-plot $(BUILD)/tests/bench-format ## sim and a picture of 10^8 events; a snapshot of 1 GB
 	$(Q)VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) $(BUILD)/tests/bench-plot large
 	$(Q)VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) tests/bench/import.sh

@@ -8,13 +8,9 @@
 #include "common/torch_names.h"
 #include "simulator/anatomy/anatomy.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "simulator/anatomy/period.h"
 #include "simulator/replay/memo.h"
-
 
 enum { MICROS = 512 }; /* micro-batches of an iteration; bounds a table */
 
@@ -47,8 +43,7 @@ static int read_blocks(struct vc_anatomy_work *w, uint16_t device, struct vc_err
 			continue;
 		if (e->kind == VC_EV_ALLOC) {
 			a->block[a->n] = (struct vc_block_life){ .id = e->id,
-								.size = e->size,
-								.event = i,
+								.size = e->size, .event = i,
 								.died_event = SIZE_MAX,
 								.born = (uint32_t)a->n,
 								.died = UINT32_MAX,

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* anatomy.h - iterations, phases and categories of a training run, from marks or from the pattern
  * of its allocations. */
-#ifndef VC_ANATOMY_H
-#define VC_ANATOMY_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/event.h"
@@ -86,5 +81,3 @@ size_t vc_anatomy_block_at(const struct vc_anatomy *a, size_t event);
 
 const char *vc_phase_name(enum vc_phase p);
 const char *vc_category_name(enum vc_category c);
-
-#endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* categories.c - what each block is for: from the phases in which it is born and dies. */
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/torch_sizes.h"
 #include "common/vec.h"

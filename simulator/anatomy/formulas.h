@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* formulas.h - published arithmetic of model states: optimizers, LoRA, ZeRO, activations. Every
  * function says its source; docs/reference/transforms.md names them in one place. */
-#ifndef VC_FORMULAS_H
-#define VC_FORMULAS_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/std.h"
 
 enum vc_optimizer {
 	VC_OPT_SGD, VC_OPT_MOMENTUM, VC_OPT_ADAM, VC_OPT_ADAMW, VC_OPT_AMSGRAD, VC_OPT_ADAFACTOR,
@@ -50,5 +48,3 @@ double vc_llama_rest(double heads);
 double vc_llama_eager(double h, double g, double element);
 /* Worst case of the loss: logits in 16 bit, their float copy, log-softmax and both gradients. */
 double vc_logits(double tokens, double vocabulary);
-
-#endif

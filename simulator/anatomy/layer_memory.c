@@ -2,8 +2,6 @@
 /* layer_memory.c - see layer_memory.h */
 #include "simulator/anatomy/layer_memory.h"
 
-#include <stdlib.h>
-
 #include "simulator/anatomy/layers.h"
 
 /* The forward pass of the second iteration, of the first where there is no other. */

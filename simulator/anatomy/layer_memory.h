@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layer_memory.h - the layers of a model and the memory that each stands for. */
-#ifndef VC_LAYER_MEMORY_H
-#define VC_LAYER_MEMORY_H
+#pragma once
 
 #include "simulator/replay/source.h"
 #include "simulator/anatomy/anatomy.h"
@@ -26,5 +25,3 @@ struct vc_layering {
 int vc_layering_read(struct vc_layering *l, const struct vc_anatomy *a, const struct vc_trace *t,
 		     struct vc_error *err);
 void vc_layering_fini(struct vc_layering *l);
-
-#endif

@@ -11,12 +11,7 @@
 #include "simulator/anatomy/layers.h"
 #include "common/torch_sizes.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
-
-
 
 enum { SHORTEST_LAG = 3 };
 enum { MOST_KINDS = 8, DEPTH = 96, GROUPS = 4096, BACK = 8 }; /* each bounds a table */

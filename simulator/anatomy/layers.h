@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layers.h - the layers of a forward pass: which stretches of it are calls of one and the same
  * module class. */
-#ifndef VC_LAYERS_H
-#define VC_LAYERS_H
+#pragma once
 
 #include "simulator/anatomy/anatomy.h"
 
@@ -51,5 +50,3 @@ size_t vc_layers_result(const struct vc_layer *y, const struct vc_anatomy *a, si
 
 /* Is block b kept by forward pass `span` for the backward pass behind it? */
 bool vc_layers_kept(const struct vc_anatomy *a, const struct vc_block_life *b, size_t span);
-
-#endif

@@ -8,8 +8,6 @@
 #include "common/torch_names.h"
 #include "simulator/anatomy/period.h"
 
-#include <stdlib.h>
-
 #include "common/vec.h"
 
 /* Nothing but optimizers between two marks: they are steps of several in one iteration. */

@@ -3,9 +3,6 @@
 #include "common/torch_names.h"
 #include "simulator/anatomy/period.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 
 /* What comes before the first forward pass is not of the first iteration. */

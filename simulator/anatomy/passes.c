@@ -6,8 +6,6 @@
  * one only, and RAdam does less in its first five (Liu et al. 2020, section 4). */
 #include "simulator/anatomy/period.h"
 
-#include <stdlib.h>
-
 #include "common/vec.h"
 
 /* The train step's forward pass begins at the last moment before its backward pass at which live

@@ -2,12 +2,7 @@
 /* period.c - the length of an iteration, in allocations, and where iterations begin. */
 #include "simulator/anatomy/period.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
-
-
 
 enum { CANDIDATES = 48 }; /* lags that are looked at; bounds a table */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* period.h - the half of anatomy.c that looks for repetition. */
-#ifndef VC_PERIOD_H
-#define VC_PERIOD_H
+#pragma once
 
 #include "simulator/anatomy/anatomy.h"
 
@@ -83,5 +82,3 @@ bool vc_steps_left_out(const struct vc_anatomy_work *w, const size_t *mark, size
 
 /* categories.c: the category of every block; spans and blocks are known. */
 void vc_purposes(struct vc_anatomy *a);
-
-#endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduction.h - the workspace memory that PyTorch's sum over rows asks for, as a formula. */
-#ifndef VC_REDUCTION_H
-#define VC_REDUCTION_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/std.h"
 
 struct vc_reduction_card { uint32_t sms, threads_per_sm; };
 
@@ -30,5 +28,3 @@ bool vc_norm_scratch(uint64_t n, uint64_t rows, unsigned copies, uint64_t *parti
 
 /* Resident threads of one multiprocessor by compute capability (CUDA programming guide). */
 uint32_t vc_threads_per_sm(int cc_major, int cc_minor);
-
-#endif

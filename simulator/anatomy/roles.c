@@ -3,8 +3,6 @@
 #include "common/torch_names.h"
 #include "simulator/anatomy/period.h"
 
-#include <stdlib.h>
-
 #include "common/vec.h"
 
 /* The innermost frame only: a second loop elsewhere in the script runs the same model. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shared.c - the anatomy of a trace and its layers, found out once and kept with it. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/anatomy/layers.h"
@@ -27,7 +25,6 @@ static int find_out(const struct vc_trace *t, uint64_t device, const void *arg,
 	int r = k ? vc_anatomy_read(&k->anatomy, t->ev, t->n, (uint16_t)device, t->meta, err) :
 		    vc_nomem(err, "the anatomy of a trace");
 
-	(void)arg;
 	if (r < 0) {
 		free(k);
 		return r;
@@ -44,8 +41,7 @@ int vc_anatomy_of(struct vc_anatomy *a, const struct vc_trace *t, uint16_t devic
 	int r = vc_memo_get(t, device, find_out, NULL, &m, err);
 
 	*a = (struct vc_anatomy){ 0 };
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	*a = ((struct kept *)m)->anatomy;
 	a->lent = m;
 	return VC_OK;
@@ -96,7 +92,6 @@ static int find_layers(const struct vc_trace *t, uint64_t key, const void *arg,
 	struct vc_anatomy a = { 0 };
 	int r = k ? vc_anatomy_of(&a, t, (uint16_t)key, err) : vc_nomem(err, "layers");
 
-	(void)arg;
 	if (r == VC_OK)
 		r = vc_layers_find(&k->layers, &a, t->ev, t->meta, key >> 16, err);
 	vc_anatomy_fini(&a);
@@ -117,8 +112,7 @@ int vc_layers_of(struct vc_layers *l, const struct vc_trace *t, uint16_t device,
 	int r = vc_memo_get(t, (uint64_t)span << 16 | device, find_layers, NULL, &m, err);
 
 	*l = (struct vc_layers){ 0 };
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	from = &((struct kept_layers *)m)->layers;
 	*l = *from;
 	l->at = malloc((from->n + 1) * sizeof(*l->at));

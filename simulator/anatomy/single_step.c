@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* single_step.c - a recording of a single step: nothing repeats, so call sites and sizes must say
  * where it begins. Parameters made in it are what lasts and has a gradient of its size. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/torch_sizes.h"
 #include "common/vec.h"

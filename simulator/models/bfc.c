@@ -107,8 +107,7 @@ static int bfc_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_
 		return VC_DONE;
 	if (rounded < rq->size || rounded > 1ull << 62)
 		return refuse(m, rq, rq->size);
-	if (!vc_chunks_room(&b->k, 2, 0))
-		return vc_nomem(err, "the bfc model");
+	VC_HAVE(vc_chunks_room(&b->k, 2, 0), "the bfc model", err);
 	i = vc_chunks_best(&b->k, 0, rounded);
 	if (!i && extend(m, rounded, rq->stream))
 		i = vc_chunks_best(&b->k, 0, rounded);
@@ -231,17 +230,10 @@ static const struct vc_param bfc_params[] = {
 	VC_PARAM_END };
 
 const struct vc_model_type vc_model_bfc = {
-	.name          = "bfc",
-	.summary       = "TensorFlow's, XLA's and JAX's best fit with coalescing, to the byte",
-	.owner         = "TensorFlow's BFC",
-	.params        = bfc_params,
-	.config_size   = sizeof(struct bfc_config),
-	.state_size    = sizeof(struct bfc),
-	.keeps_regions = true,
-	.init          = bfc_init,
-	.alloc         = bfc_alloc,
-	.free          = bfc_free,
-	.walk          = vc_chunks_walk,
-	.check         = bfc_check,
-	.fini          = vc_chunks_fini,
+	.name = "bfc",
+	.summary = "TensorFlow's, XLA's and JAX's best fit with coalescing, to the byte",
+	.owner = "TensorFlow's BFC", .params = bfc_params, .config_size = sizeof(struct bfc_config),
+	.state_size = sizeof(struct bfc), .keeps_regions = true, .init = bfc_init,
+	.alloc = bfc_alloc, .free = bfc_free, .walk = vc_chunks_walk, .check = bfc_check,
+	.fini = vc_chunks_fini,
 };

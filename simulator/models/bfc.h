@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bfc.h - what the files of the bfc model share. */
-#ifndef VC_BFC_H
-#define VC_BFC_H
+#pragma once
 
 #include "simulator/models/chunks.h"
 
@@ -29,5 +28,3 @@ struct bfc {
 };
 
 void bfc_text_oom(struct vc_model *m, uint64_t asked, uint64_t rounded);
-
-#endif

@@ -3,10 +3,7 @@
  *
  * The words are those of TensorFlow 2.21: the warning, the sums and the picture, without the lists
  * of bins and chunks between them. */
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "simulator/models/bfc.h"
 

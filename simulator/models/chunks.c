@@ -2,9 +2,6 @@
 /* chunks.c - see chunks.h */
 #include "simulator/models/chunks.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 /* ---- lists ---- */
 uint32_t vc_chunks_same(const struct vc_chunks *k, uint32_t list, const struct vc_chunk *x)
 {
@@ -214,7 +211,6 @@ int vc_chunks_trim(struct vc_model *m, uint64_t pool, struct vc_error *err)
 {
 	struct vc_chunks *k = m->state;
 
-	(void)pool, (void)err;
 	for (uint32_t i = 0; i < k->regions; i++) {
 		struct vc_region *r = &k->region[i];
 

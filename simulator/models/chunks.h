@@ -5,8 +5,7 @@
  * Chunks tile their region. A free one stands in one list; its neighbours join it when they stand
  * in the same list. Numbers of chunks are their handles, 0 means none. `struct vc_chunks` is the
  * first member of the model's state: functions that take a model find it there. */
-#ifndef VC_CHUNKS_H
-#define VC_CHUNKS_H
+#pragma once
 
 #include "common/vec.h"
 #include "simulator/models/treap.h"
@@ -162,5 +161,3 @@ void vc_model_tell(struct vc_model *m, enum vc_trace_kind kind, uint32_t stream,
 /* VC_REFUSED, counted, with what is known of it; the text is the caller's. */
 int vc_model_refuse(struct vc_model *m, const struct vc_request *rq, uint64_t rounded,
 		    uint64_t alloc_size);
-
-#endif

@@ -12,8 +12,6 @@
  * only once the freeing one was waited for or the device is full.
  *
  * In `low` chunks are addresses only, cut from one range; memory is counted apart from them. */
-#include <inttypes.h>
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/models/chunks.h"
@@ -271,7 +269,6 @@ static void async_sync(struct vc_model *m, uint32_t stream)
 /* empty_cache of the backend: the device is waited for, then cudaMemPoolTrimTo(0). */
 static int async_trim(struct vc_model *m, uint64_t pool, struct vc_error *err)
 {
-	(void)pool, (void)err;
 	wait_for(m, VC_STREAM_ALL, 0);
 	return VC_DONE;
 }
@@ -280,7 +277,6 @@ static int async_fraction(struct vc_model *m, double f, struct vc_error *err)
 {
 	struct pool *p = m->state;
 
-	(void)err;
 	p->limit = (uint64_t)(f * (double)vc_device_config(m->device)->total);
 	return VC_DONE;
 }
@@ -377,20 +373,10 @@ static const struct vc_param async_params[] = {
 	VC_PARAM_END };
 
 const struct vc_model_type vc_model_cuda_async = {
-	.name        = "cuda_async",
-	.summary     = "cudaMallocAsync, the driver's pools: two bounds (closed, not driven)",
-	.owner       = "the driver's pool",
-	.params      = async_params,
-	.config_size = sizeof(struct config),
-	.state_size  = sizeof(struct pool),
-	.init        = async_init,
-	.alloc       = async_alloc,
-	.free        = async_free,
-	.use         = async_use,
-	.sync        = async_sync,
-	.trim        = async_trim,
-	.fraction    = async_fraction,
-	.walk        = async_walk,
-	.check       = async_check,
-	.fini        = async_fini,
+	.name = "cuda_async",
+	.summary = "cudaMallocAsync, the driver's pools: two bounds (closed, not driven)",
+	.owner = "the driver's pool", .params = async_params, .config_size = sizeof(struct config),
+	.state_size = sizeof(struct pool), .init = async_init, .alloc = async_alloc,
+	.free = async_free, .use = async_use, .sync = async_sync, .trim = async_trim,
+	.fraction = async_fraction, .walk = async_walk, .check = async_check, .fini = async_fini,
 };

@@ -5,7 +5,6 @@
  * from cudaMalloc in its exact (rounded) size. Of several free chunks of one size CuPy takes the
  * one whose Python object lies lowest in the host's memory, which no replay can know: here the
  * lowest address of the device, or with an exact request the chunk at that address. */
-#include <stdio.h>
 
 #include "simulator/models/chunks.h"
 
@@ -131,17 +130,9 @@ static const struct vc_param cupy_params[] = {
 	VC_PARAM_END };
 
 const struct vc_model_type vc_model_cupy = {
-	.name        = "cupy",
-	.summary     = "CuPy's memory pool: best fit per stream, exact cudaMallocs",
-	.owner       = "CuPy",
-	.params      = cupy_params,
-	.config_size = sizeof(struct config),
-	.state_size  = sizeof(struct state),
-	.init        = cupy_init,
-	.alloc       = cupy_alloc,
-	.free        = cupy_free,
-	.trim        = vc_chunks_trim,
-	.walk        = vc_chunks_walk,
-	.check       = vc_chunks_check,
-	.fini        = vc_chunks_fini,
+	.name = "cupy", .summary = "CuPy's memory pool: best fit per stream, exact cudaMallocs",
+	.owner = "CuPy", .params = cupy_params, .config_size = sizeof(struct config),
+	.state_size = sizeof(struct state), .init = cupy_init, .alloc = cupy_alloc,
+	.free = cupy_free, .trim = vc_chunks_trim, .walk = vc_chunks_walk, .check = vc_chunks_check,
+	.fini = vc_chunks_fini,
 };

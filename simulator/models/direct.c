@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* direct.c - no caching: cudaMalloc and cudaFree for every request. The baseline. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/replay/model.h"
@@ -11,29 +8,14 @@ struct piece { uint64_t addr, size, id; uint32_t stream, prev, next; };
 
 /* Live blocks as a list through an array, so that walk() and check() can see them; slot 0 heads
  * it. */
-struct state { struct piece *at; uint32_t n, cap, spare; };
-
-static int grow(struct state *st, struct vc_error *err)
-{
-	uint32_t cap = st->cap ? st->cap * 2 : 256;
-	struct piece *at = realloc(st->at, cap * sizeof(*at));
-
-	VC_HAVE(at, "the direct model", err);
-	st->at = at;
-	st->cap = cap;
-	if (!st->n) {
-		at[0] = (struct piece){ 0 };
-		st->n = 1;
-	}
-	return VC_OK;
-}
+struct state { struct piece *at; size_t cap; uint32_t n, spare; };
 
 static uint32_t take_slot(struct state *st)
 {
 	uint32_t i = st->spare;
 
 	if (!i)
-		return st->n++;
+		return ++st->n;
 	st->spare = st->at[i].next;
 	return i;
 }
@@ -45,8 +27,7 @@ static int direct_alloc(struct vc_model *m, const struct vc_request *rq, struct 
 	uint64_t addr = 0;
 	uint32_t i;
 
-	if (!st->spare && st->n == st->cap && grow(st, err) < 0)
-		return VC_ENOMEM;
+	VC_HAVE(st->spare || vc_vec_zeroed(st->at, st->cap, st->n + 2), "the direct model", err);
 	if (!vc_device_alloc(m->device, rq->size, &addr)) {
 		m->now.ooms++;
 		snprintf(m->note, sizeof(m->note),
@@ -137,13 +118,7 @@ static void direct_fini(struct vc_model *m)
 static const struct vc_param direct_params[] = { VC_PARAM_END };
 
 const struct vc_model_type vc_model_direct = {
-	.name       = "direct",
-	.summary    = "no caching: cudaMalloc and cudaFree for every request",
-	.params     = direct_params,
-	.state_size = sizeof(struct state),
-	.alloc      = direct_alloc,
-	.free       = direct_free,
-	.walk       = direct_walk,
-	.check      = direct_check,
-	.fini       = direct_fini,
+	.name = "direct", .summary = "no caching: cudaMalloc and cudaFree for every request",
+	.params = direct_params, .state_size = sizeof(struct state), .alloc = direct_alloc,
+	.free = direct_free, .walk = direct_walk, .check = direct_check, .fini = direct_fini,
 };

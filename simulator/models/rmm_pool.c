@@ -6,10 +6,6 @@
  *
  * A list there is kept by address and searched for the smallest that fits, the first of equal ones:
  * the order of chunks.h. Merging lists block by block ends with the same blocks in any order. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/models/chunks.h"
@@ -299,17 +295,10 @@ static const struct vc_param pool_params[] = {
 	VC_PARAM_END };
 
 const struct vc_model_type vc_model_rmm_pool = {
-	.name          = "rmm_pool",
-	.summary       = "RMM's pool: coalescing best fit with a list per stream, to the byte",
-	.owner         = "RMM's pool",
-	.params        = pool_params,
-	.config_size   = sizeof(struct config),
-	.state_size    = sizeof(struct pool),
-	.keeps_regions = true,
-	.init          = pool_init,
-	.alloc         = pool_alloc,
-	.free          = pool_free,
-	.walk          = vc_chunks_walk,
-	.check         = vc_chunks_check,
-	.fini          = pool_fini,
+	.name = "rmm_pool",
+	.summary = "RMM's pool: coalescing best fit with a list per stream, to the byte",
+	.owner = "RMM's pool", .params = pool_params, .config_size = sizeof(struct config),
+	.state_size = sizeof(struct pool), .keeps_regions = true, .init = pool_init,
+	.alloc = pool_alloc, .free = pool_free, .walk = vc_chunks_walk, .check = vc_chunks_check,
+	.fini = pool_fini,
 };

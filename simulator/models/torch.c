@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch.c - PyTorch's CUDACachingAllocator, 2.0 to 2.15, as a model: the entry points. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/models/torch_index.h"
-
 
 static uint64_t limit_of(const struct vc_model *m, double bytes)
 {
@@ -113,7 +110,6 @@ static int torch_fraction(struct vc_model *m, double f, struct vc_error *err)
 	const struct vc_device_config *d = vc_device_config(m->device);
 	double bytes = f * (double)(t->r->limit_of_prop ? d->prop_total : d->total);
 
-	(void)err;
 	if (t->r->fraction_off) {
 		torch_raise(t, "module 'torch.xpu' has no attribute "
 			    "'set_per_process_memory_fraction'");
@@ -187,32 +183,13 @@ static const struct vc_param torch_params[] = {
 	VC_PARAM_END };
 
 const struct vc_model_type vc_model_torch = {
-	.name        = "torch",
-	.summary     = "PyTorch's caching allocator, 2.0 to 2.15, to the byte",
-	.owner       = "PyTorch",
-	.params      = torch_params,
-	.config_size = sizeof(struct torch_config),
-	.state_size  = sizeof(struct torch),
-	.versions    = torch_versions,
-	.counts_split = true,
-	.init        = torch_init,
-	.alloc       = torch_alloc,
-	.free        = torch_free,
-	.use         = torch_use_block,
-	.complete    = torch_complete,
-	.sync        = torch_sync_stream,
-	.trim        = torch_trim,
-	.configure   = torch_configure,
-	.knows_option = torch_conf_knows,
-	.fraction    = torch_fraction,
-	.pool        = torch_pool,
-	.seed        = torch_seed,
-	.walk        = torch_walk,
-	.stats       = torch_stats,
-	.check       = torch_check,
-	.fini        = torch_fini,
-	.witness_size = sizeof(struct torch_witness),
-	.witness     = torch_witness,
-	.repeats     = torch_repeats,
-	.rounds      = torch_rounds,
+	.name = "torch", .summary = "PyTorch's caching allocator, 2.0 to 2.15, to the byte",
+	.owner = "PyTorch", .params = torch_params, .config_size = sizeof(struct torch_config),
+	.state_size = sizeof(struct torch), .versions = torch_versions, .counts_split = true,
+	.init = torch_init, .alloc = torch_alloc, .free = torch_free, .use = torch_use_block,
+	.complete = torch_complete, .sync = torch_sync_stream, .trim = torch_trim,
+	.configure = torch_configure, .knows_option = torch_conf_knows, .fraction = torch_fraction,
+	.pool = torch_pool, .seed = torch_seed, .walk = torch_walk, .stats = torch_stats,
+	.check = torch_check, .fini = torch_fini, .witness_size = sizeof(struct torch_witness),
+	.witness = torch_witness, .repeats = torch_repeats, .rounds = torch_rounds,
 };

@@ -3,12 +3,7 @@
  *
  * Names follow PyTorch's CUDACachingAllocator.cpp where that helps: a block is a piece of a
  * segment, a pool holds free blocks, an expandable segment is a range of virtual addresses. */
-#ifndef VC_TORCH_H
-#define VC_TORCH_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "simulator/replay/model.h"
 #include "simulator/models/torch_map.h"
@@ -328,5 +323,3 @@ bool torch_rounds(const struct vc_model *m, const void *witness, uint64_t size);
 
 /* torch_fit.c: other rules than best fit. */
 uint32_t torch_fit_find(struct torch *t, struct torch_set *s, uint64_t size);
-
-#endif

@@ -2,8 +2,6 @@
 /* torch_arena.c - block objects: where they live, their order, their line in the history. */
 #define _DEFAULT_SOURCE /* madvise */
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "simulator/models/torch_index.h"

@@ -4,8 +4,6 @@
  * asked for. It caches nothing. Where the C library puts a block is no rule of PyTorch's: the
  * device says, and what may not be is refused. What the C library itself rounds and keeps is not
  * counted. */
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "simulator/models/chunks.h"
 

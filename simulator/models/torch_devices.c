@@ -5,7 +5,6 @@
  * XPUCachingAllocator.cpp, an allocator of its own that grew towards CUDA's. NPU: torch_npu,
  * torch_npu/csrc/core/npu/NPUCachingAllocator.cpp, made from CUDA's. What each row was seen in
  * and what drove it is in docs/reference/models.md. */
-#include <stddef.h>
 
 #include "simulator/models/torch_rules.h"
 

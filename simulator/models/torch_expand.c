@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_expand.c - expandable segments: virtual ranges whose pages come and go (2.1 on). */
-#include <stdlib.h>
 
 #include "simulator/models/torch_index.h"
 
@@ -99,12 +98,8 @@ static uint32_t cut_tail(struct torch *t, uint32_t i, uint64_t size, enum torch_
 
 	b->size -= size;
 	*x = (struct torch_block){.addr = b->addr + b->size,
-				  .size = size,
-				  .prev = i,
-				  .next = b->next,
-				  .set = b->set,
-				  .range = b->range,
-				  .state = state,
+				  .size = size, .prev = i, .next = b->next, .set = b->set,
+				  .range = b->range, .state = state,
 				  .large = b->large };
 	if (t->r->order == TORCH_BY_OBJECT)
 		x->tie = ++t->number;
@@ -183,13 +178,8 @@ static void keep_partial_pages(struct torch *t, uint32_t i, uint64_t lead, uint6
 		struct torch_block *x = &t->b[n], *b = &t->b[i];
 
 		*x = (struct torch_block){.addr = b->addr,
-					  .size = lead,
-					  .tie = b->tie,
-					  .prev = b->prev,
-					  .next = i,
-					  .set = b->set,
-					  .range = b->range,
-					  .state = TORCH_FREE,
+					  .size = lead, .tie = b->tie, .prev = b->prev, .next = i,
+					  .set = b->set, .range = b->range, .state = TORCH_FREE,
 					  .large = b->large };
 		if (t->r->order == TORCH_BY_OBJECT)
 			x->tie = ++t->number;

@@ -5,8 +5,7 @@
  * inside a class the first blocks are a list and the others a treap through their own links, so
  * nothing is allocated and a class costs one or two cache lines. With another fit rule sizes
  * inside a class are not compared (`t->k->fit`), see torch_fit.c. */
-#ifndef VC_TORCH_INDEX_H
-#define VC_TORCH_INDEX_H
+#pragma once
 
 #include "simulator/models/torch.h"
 #include "simulator/models/treap.h"
@@ -387,5 +386,3 @@ static inline void torch_absorb(struct torch *t, struct torch_block *x, uint32_t
 	x->size += s->size;
 	torch_drop(t, src);
 }
-
-#endif

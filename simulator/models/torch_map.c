@@ -5,8 +5,6 @@
  * look ahead max(4, log2 slots), hash * 11400714819323198485 >> (64 - log2 slots). */
 #include "simulator/models/torch_map.h"
 
-#include <stdlib.h>
-
 static uint32_t map_home(const struct torch_map *m, uint64_t hash)
 {
 	uint32_t bits = 0;

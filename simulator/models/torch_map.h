@@ -2,11 +2,9 @@
 /* torch_map.h - a hash table whose iteration order is that of PyTorch's ska::flat_hash_map.
  *
  * The order is observable: completions of one operation and releases of private pools follow it. */
-#ifndef VC_TORCH_MAP_H
-#define VC_TORCH_MAP_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/std.h"
 
 struct torch_map_entry { uint64_t hash, key; uint32_t value; int32_t dist; }; /* dist < 0: empty */
 
@@ -26,5 +24,3 @@ void torch_map_clear(struct torch_map *m); /* keeps the table size, as the real 
 /* Iteration: the first used position at or after `at`, UINT32_MAX at the end. After erasing the
  * entry at a position, continue with the same position. */
 uint32_t torch_map_next(const struct torch_map *m, uint32_t at);
-
-#endif

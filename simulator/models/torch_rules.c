@@ -6,11 +6,6 @@
  * one before it; adding one costs a word in `torch_versions` and a row per change. */
 #include "simulator/models/torch_rules.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define AT(field) (uint16_t)offsetof(struct torch_rules, field)
 
 const char *const torch_versions[] = { "2.0",  "2.1",  "2.2",  "2.3",  "2.4",  "2.5",

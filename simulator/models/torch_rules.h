@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_rules.h - what differs between PyTorch versions, as data. */
-#ifndef VC_TORCH_RULES_H
-#define VC_TORCH_RULES_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/std.h"
 
 enum torch_order { /* tie-break of free blocks of equal size on one stream */
 	TORCH_BY_ADDR, TORCH_BY_OBJECT, TORCH_BY_SEGMENT
@@ -97,5 +95,3 @@ extern const char *const torch_device_name[TORCH_DEVICES]; /* in messages: "CUDA
 int torch_rules_for(const char *version, enum torch_device device, struct torch_rules *out);
 #define TORCH_OLDEST "2.0"
 #define TORCH_NEWEST "2.15"
-
-#endif

@@ -4,7 +4,6 @@
  * What a snapshot does not say is chosen so that it is exact where it can be: ages are 0; segment
  * and object numbers follow the order that the heap says; a virtual range begins at its first
  * mapped run, unless pages in front of it were seen to be mapped later. */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "common/windows.h"
@@ -54,11 +53,8 @@ static uint32_t append(struct seeding *s, uint64_t addr, uint64_t size, enum tor
 	i = torch_slot(t);
 	x = &t->b[i];
 	*x = (struct torch_block){.addr = addr,
-				  .size = size,
-				  .prev = s->last,
-				  .set = s->set->index,
-				  .range = s->range,
-				  .state = state,
+				  .size = size, .prev = s->last, .set = s->set->index,
+				  .range = s->range, .state = state,
 				  .large = !s->set->pool->small };
 	if (t->r->order != TORCH_BY_SEGMENT || !s->last)
 		x->tie = torch_new_tie(t, addr);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_size.h - bytes as PyTorch prints them in its messages. */
-#ifndef VC_TORCH_SIZE_H
-#define VC_TORCH_SIZE_H
+#pragma once
 
-#include <stdint.h>
-#include <stdio.h>
+#include "common/std.h"
 
 struct torch_size_text { char s[40]; };
 
@@ -23,5 +21,3 @@ static inline struct torch_size_text torch_size_text(uint64_t n)
 		snprintf(o.s, sizeof(o.s), "%.2f GiB", (double)n / 1073741824.0);
 	return o;
 }
-
-#endif

@@ -3,8 +3,6 @@
  * retries.
  *
  * Order of the steps: CUDACachingAllocator.cpp, DeviceCachingAllocator::malloc, 2.0 - 2.15. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "simulator/models/torch_index.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_stream.c - streams: a table, whether one is captured, how much its segments reserve. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "simulator/models/torch.h"
 

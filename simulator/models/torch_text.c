@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_text.c - what PyTorch says when memory runs out, byte for byte, by version. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "simulator/models/torch_index.h"
 #include "simulator/models/torch_size.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_view.c - looking at the heap: snapshot order, statistics, invariants. */
-#include <inttypes.h>
-#include <stdlib.h>
 
 #include "simulator/models/torch_index.h"
 #include "common/vec.h"
@@ -248,8 +246,7 @@ int torch_check(const struct vc_model *m, struct vc_error *err)
 	for (uint32_t k = 0; k < t->sets && r >= 0; k++)
 		if (t->set[k])
 			r = check_order(t, t->set[k], &listed, err);
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	if (listed != sum.free_blocks || sum.mapped != m->now.reserved || sum.mapped != t->total ||
 	    sum.allocated != m->now.allocated || sum.active != m->now.active)
 		return vc_fail(err, VC_EINTERNAL,

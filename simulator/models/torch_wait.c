@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_wait.c - blocks that other streams use: events, queues, deferred frees, forced
  * completion. */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/models/torch_index.h"

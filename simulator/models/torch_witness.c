@@ -6,7 +6,6 @@
  * without private pools, captures and limits never came to it, so that 2.3 and 2.9 are one run.
  * Settings are compared as they were read; a limit on splits above every block that there was never
  * decided anything. What is not known here to make no difference makes one. */
-#include <string.h>
 
 #include "simulator/models/torch_index.h"
 

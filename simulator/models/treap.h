@@ -6,8 +6,7 @@
  *	VC_TREAP(piece_by_size, struct piece, x->size < y->size)
  * which makes piece_by_size_put(), _cut(), _end() and _step(). The order must tell any two elements
  * of one tree apart. */
-#ifndef VC_TREAP_H
-#define VC_TREAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -100,5 +99,3 @@ static inline uint32_t vc_treap_priority(uint32_t i)
 		} \
 		return best; \
 	}
-
-#endif

@@ -24,7 +24,6 @@ static int counters_end(struct vc_observer *o, const struct vc_model *m, struct 
 	struct list l = { 0 };
 	int rc = m->type->stats ? m->type->stats(m, add, &l) : VC_OK;
 
-	(void)o;
 	r->counters = (struct vc_counters){ l.at, l.n };
 	return rc < 0 ? vc_nomem(err, "the statistics") : VC_OK;
 }

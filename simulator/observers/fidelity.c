@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fidelity.c - does the model reproduce this recording? Watches a run under the recorded settings
  * with the recorded device answers, compares every address, every segment and the final heap. */
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/replay/observer.h"
@@ -46,7 +42,6 @@ static int count_segment(void *arg, const struct vc_extent *x)
 
 static int fidelity_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
 {
-	(void)err;
 	return m->type->walk(m, count_segment, o->state); /* the starting heap is in both */
 }
 

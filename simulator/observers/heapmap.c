@@ -2,8 +2,6 @@
 /* heapmap.c - see heapmap.h */
 #include "simulator/observers/heapmap.h"
 
-#include <stdlib.h>
-
 #include "common/vec.h"
 
 struct origin { uint32_t site, label; bool used, at_start; };

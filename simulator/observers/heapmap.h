@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heapmap.h - the heap at one moment, with call sites: shared by the observers that look at it. */
-#ifndef VC_HEAPMAP_H
-#define VC_HEAPMAP_H
+#pragma once
 
 #include "common/pages.h"
 #include "simulator/replay/observer.h"
@@ -22,5 +21,3 @@ int vc_heapmap_take(struct vc_heap_map *map, const struct vc_model *m, const str
 
 /* What its unused bytes are, added to *f: the classes of docs/reference/models.md. */
 void vc_heapmap_unused(const struct vc_heap_map *map, struct vc_fragmentation *f);
-
-#endif

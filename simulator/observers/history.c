@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* history.c - what PyTorch's own memory history would have recorded of this run, and the heap it
  * ends with: enough to write a snapshot that its viewers open. */
-#include <stdlib.h>
 
 #include "common/pages.h"
 #include "common/vec.h"

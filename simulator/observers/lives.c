@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lives.c - the life of every block, for pictures and tables. Above a limit the smallest and
  * shortest are left out and counted: a picture cannot show them anyway. */
-#include <stdlib.h>
 
 #include "common/pages.h"
 #include "common/vec.h"
@@ -154,8 +153,6 @@ static int lives_end(struct vc_observer *o, const struct vc_model *m, struct vc_
 {
 	struct state *st = o->state;
 
-	(void)m;
-	(void)err;
 	classify(st, r->stats.events);
 	r->lives = (struct vc_lives){ st->at, st->n, st->dropped };
 	st->at = NULL;
@@ -172,8 +169,7 @@ static void lives_fini(struct vc_observer *o)
 }
 
 const struct vc_observer_type vc_observer_lives = {
-	.name = "lives",
-	.summary = "birth, death and place of every block",
+	.name = "lives", .summary = "birth, death and place of every block",
 	.state_size = sizeof(struct state),
 	.origin = lives_origin, .begin = lives_begin, .step = lives_step, .end = lives_end,
 	.fini = lives_fini,

@@ -4,8 +4,6 @@
  *
  * Peaks follow each other closely, so nothing is walked or copied at one. A kind of block keeps
  * what it held at the newest peak when it changes for the first time after it. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/map.h"
 #include "common/pages.h"
@@ -221,7 +219,6 @@ static int moment_end(struct vc_observer *o, const struct vc_model *m, struct vc
 {
 	struct state *st = o->state;
 
-	(void)m;
 	r->moment = st->m;
 	return st->kinds ? find_most(st, o->meta, &r->moment, err) : VC_OK;
 }

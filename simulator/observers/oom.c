@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oom.c - the first time the run ran out: what was asked, what was free, who held the rest. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/observers/heapmap.h"
@@ -30,12 +28,9 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 	    (s->ev->kind != VC_EV_ALLOC && s->ev->kind != VC_EV_OOM))
 		return VC_OK;
 	*r = (struct vc_oom_report){.happened = true,
-				    .steps = st->steps,
-				    .event = s->index,
-				    .time_ns = s->ev->time_ns,
-				    .id = s->ev->id,
-				    .request = s->ev->size,
-				    .rounded = m->refusal.rounded,
+				    .steps = st->steps, .event = s->index,
+				    .time_ns = s->ev->time_ns, .id = s->ev->id,
+				    .request = s->ev->size, .rounded = m->refusal.rounded,
 				    .alloc_size = m->refusal.alloc_size,
 				    .device_free = m->refusal.device_free,
 				    .message = strdup(m->note) };
@@ -59,8 +54,6 @@ static int oom_end(struct vc_observer *o, const struct vc_model *m, struct vc_re
 {
 	struct state *st = o->state;
 
-	(void)m;
-	(void)err;
 	r->oom = st->report;
 	r->last = st->map;
 	st->report = (struct vc_oom_report){ 0 };
@@ -71,7 +64,6 @@ static int oom_end(struct vc_observer *o, const struct vc_model *m, struct vc_re
 /* Another version says it in other words. */
 static bool oom_repeat(const struct vc_result *of, struct vc_result *to)
 {
-	(void)to;
 	return !of->oom.happened && !of->last.n;
 }
 

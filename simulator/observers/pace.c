@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pace.c - when the allocator went to the driver: what flushes and new segments cost a step. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/replay/observer.h"
@@ -21,7 +19,6 @@ static int pace_begin(struct vc_observer *o, const struct vc_model *m, struct vc
 {
 	struct state *st = o->state;
 
-	(void)err;
 	st->retries = m->now.retries;
 	st->now = (struct vc_pace_at){ 0 };
 	return VC_OK;
@@ -56,8 +53,6 @@ static int pace_end(struct vc_observer *o, const struct vc_model *m, struct vc_r
 {
 	struct state *st = o->state;
 
-	(void)m;
-	(void)err;
 	r->pace = st->p;
 	st->p = (struct vc_pace){ 0 };
 	return VC_OK;
@@ -84,6 +79,5 @@ static void pace_fini(struct vc_observer *o)
 const struct vc_observer_type vc_observer_pace = {
 	.name = "pace", .summary = "when the allocator went to the driver",
 	.state_size = sizeof(struct state), .begin = pace_begin, .step = pace_step,
-	.device = pace_device, .end = pace_end, .repeat = pace_repeat,
-	.fini = pace_fini,
+	.device = pace_device, .end = pace_end, .repeat = pace_repeat, .fini = pace_fini,
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peak.c - the heap at its fullest while reserved memory is at its maximum, and what the unused
  * bytes are. */
-#include <stdlib.h>
 
 #include "simulator/observers/heapmap.h"
 
@@ -59,8 +58,6 @@ static int peak_end(struct vc_observer *o, const struct vc_model *m, struct vc_r
 {
 	struct state *st = o->state;
 
-	(void)m;
-	(void)err;
 	vc_heapmap_unused(&st->map, &r->fragmentation);
 	r->peak = st->map;
 	st->map.at = NULL;
@@ -76,8 +73,7 @@ static void peak_fini(struct vc_observer *o)
 }
 
 const struct vc_observer_type vc_observer_peak = {
-	.name = "peak",
-	.summary = "the heap at the peak of reserved memory, and its unused bytes",
+	.name = "peak", .summary = "the heap at the peak of reserved memory, and its unused bytes",
 	.state_size = sizeof(struct state),
 	.origin = peak_origin, .begin = peak_begin, .step = peak_step, .end = peak_end,
 	.fini = peak_fini,

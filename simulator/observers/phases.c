@@ -15,7 +15,6 @@ static int phases_step(struct vc_observer *o, const struct vc_step *s, struct vc
 {
 	struct vc_phases *p = o->state;
 
-	(void)err;
 	if (s->ev->kind == VC_EV_MARK && s->ev->flags == VC_MARK_STEP)
 		p->steps++;
 	raise_to(p->steps ? &p->steady : &p->first, &s->model->now);
@@ -25,8 +24,6 @@ static int phases_step(struct vc_observer *o, const struct vc_step *s, struct vc
 static int phases_end(struct vc_observer *o, const struct vc_model *m, struct vc_result *r,
 		      struct vc_error *err)
 {
-	(void)m;
-	(void)err;
 	r->phases = *(struct vc_phases *)o->state;
 	return VC_OK;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segments.c - what was obtained from the device, and when it was given back. Pages of an
  * expandable segment that are mapped next to each other at one event count as one piece. */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/replay/observer.h"
@@ -29,7 +28,6 @@ static int note_start(void *arg, const struct vc_extent *x)
 
 static int segments_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
 {
-	(void)err;
 	/* A heap that is asked for anew was obtained from the device before the first event: the
 	 * walk finds it again. */
 	((struct state *)o->state)->n = 0;
@@ -100,7 +98,6 @@ static int segments_end(struct vc_observer *o, const struct vc_model *m, struct 
 {
 	struct state *st = o->state;
 
-	(void)m;
 	if (st->nomem)
 		return vc_nomem(err, "segment lives");
 	r->segments = (struct vc_segments){ st->at, st->n };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps.c - marks and kernels of the recording, for the pictures that show when things happened. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/replay/observer.h"
@@ -47,7 +45,6 @@ static int steps_end(struct vc_observer *o, const struct vc_model *m, struct vc_
 {
 	struct state *st = o->state;
 
-	(void)m;
 	if (st->s.count) {
 		st->s.confidence = 1;
 		st->s.from = strdup("marks");
@@ -66,8 +63,7 @@ static void steps_fini(struct vc_observer *o)
 }
 
 const struct vc_observer_type vc_observer_steps = {
-	.name = "steps",
-	.summary = "marks and kernels, for pictures over time",
+	.name = "steps", .summary = "marks and kernels, for pictures over time",
 	.state_size = sizeof(struct state), .step = steps_step, .end = steps_end,
 	.fini = steps_fini,
 };

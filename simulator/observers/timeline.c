@@ -5,8 +5,6 @@
  * events. A block's class is known only when it dies, so its bytes are added afterwards to every
  * bucket whose peak event it was alive at: as differences, by binary age, folded into the four
  * lifetime classes at the end, when the length of the trace is known. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/pages.h"
 #include "common/vec.h"
@@ -166,12 +164,10 @@ static struct vc_bucket *open_bucket(struct state *st)
 				.peak_event = st->event ?
 						      st->event - 1 :
 						      0, /* the state that enters belongs to it */
-				.peak_ns = st->last.ns,
-				.allocated_min = st->last.allocated,
+				.peak_ns = st->last.ns, .allocated_min = st->last.allocated,
 				.allocated_max = st->last.allocated,
 				.reserved_min = st->last.reserved,
-				.reserved_max = st->last.reserved,
-				.active_max = st->last.active,
+				.reserved_max = st->last.reserved, .active_max = st->last.active,
 				.last_ns = st->last.ns };
 	return b;
 }
@@ -295,7 +291,6 @@ static int timeline_end(struct vc_observer *o, const struct vc_model *m, struct 
 {
 	struct state *st = o->state;
 
-	(void)err;
 	close_bucket(st);
 	for (size_t k = 0; k < st->births.pages; k++) {
 		for (uint64_t i = 0; st->births.page[k] && i < VC_PAGE_RECORDS; i++) {

@@ -3,7 +3,6 @@
  *
  * A look at the heap costs as much as there are blocks, so at most SAMPLES are kept: when they are
  * full, every second one goes, and the next ones lie twice as far apart. */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/observers/heapmap.h"
@@ -67,7 +66,6 @@ static int unused_begin(struct vc_observer *o, const struct vc_model *m, struct 
 {
 	struct state *st = o->state;
 
-	(void)m;
 	st->span = 1;
 	st->at = calloc(SAMPLES + 1, sizeof(*st->at)); /* one more for the end */
 	VC_HAVE(st->at, "the unused bytes", err);

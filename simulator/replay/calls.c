@@ -2,8 +2,6 @@
 /* calls.c - see calls.h */
 #include "simulator/replay/calls.h"
 
-#include <stdlib.h>
-
 #include "common/vec.h"
 
 static void drop(struct vc_memo *m)
@@ -19,7 +17,6 @@ static int make(const struct vc_trace *t, uint64_t device, const void *arg, stru
 	struct vc_calls *c = calloc(1, sizeof(*c));
 	bool mapped = false, ok = c;
 
-	(void)arg;
 	for (size_t i = 0; ok && !mapped && i < t->n; i++) {
 		const struct vc_event *e = &t->ev[i];
 

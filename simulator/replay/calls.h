@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls.h - the driver calls that a recording shows, for a device that answers with their addresses
  * for as long as a run makes the same ones. */
-#ifndef VC_CALLS_H
-#define VC_CALLS_H
+#pragma once
 
 #include "simulator/replay/device.h"
 #include "simulator/replay/memo.h"
@@ -18,5 +17,3 @@ struct vc_calls {
  * Errors: VC_ENOMEM. */
 int vc_calls_of(const struct vc_trace *t, uint16_t device, struct vc_calls **out,
 		struct vc_error *err);
-
-#endif

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cards.h - profiles of real GPUs: what a process on them sees and how fast they are. */
-#ifndef VC_CARDS_H
-#define VC_CARDS_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "simulator/replay/device.h"
@@ -102,5 +97,3 @@ void vc_card_clocks(const struct vc_card *c, int *sm_mhz, int *memory_mhz);
 void vc_card_in_table(const struct vc_card *c, char *buf, size_t n);
 
 const char *vc_card_sure_name(enum vc_card_sure s); /* "seen" "message" "estimate" */
-
-#endif

@@ -2,8 +2,6 @@
 /* census.c - see census.h */
 #include "simulator/replay/census.h"
 
-#include <stdlib.h>
-
 #include "common/pages.h"
 
 struct known { uint64_t size; uint8_t live; };

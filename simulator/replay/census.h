@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* census.h - one pass over a trace: what is in it, per device, without any model. */
-#ifndef VC_CENSUS_H
-#define VC_CENSUS_H
+#pragma once
 
 #include "simulator/replay/source.h"
 
@@ -47,5 +46,3 @@ void vc_census_fini(struct vc_census *c); /* leaves zeroes */
  * NULL when the trace has no event at all. */
 const struct vc_device_census *vc_census_deciding(const struct vc_census *c);
 const struct vc_device_census *vc_census_of(const struct vc_census *c, uint16_t device);
-
-#endif

@@ -2,9 +2,6 @@
 /* device.c - the simulated GPU: bytes, addresses, other tenants, and what driver calls cost. */
 #include "simulator/replay/device.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 
 #define BASE  0x600000000000ull /* inc, fit and mix start here */

@@ -2,12 +2,7 @@
 /* device.h - the simulated GPU: physical bytes, virtual addresses, other tenants, driver costs.
  *
  * The only ground a model may stand on. Running out is an answer, not an error. */
-#ifndef VC_DEVICE_H
-#define VC_DEVICE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/windows.h"
@@ -128,5 +123,3 @@ uint64_t vc_device_limit(const struct vc_device *d, uint64_t bytes);
 /* Called after every driver call; one listener. */
 void vc_device_listen(struct vc_device *d, void (*fn)(void *arg, const struct vc_device_change *),
 		      void *arg);
-
-#endif

@@ -2,8 +2,6 @@
 /* engine.c - see engine.h: a run is set up, replayed or found among the known ones, handed over. */
 #include "simulator/replay/engine.h"
 
-#include <stdlib.h>
-
 #include "common/vec.h"
 #include "simulator/replay/engine_parts.h"
 #include "simulator/replay/known.h"
@@ -88,8 +86,7 @@ static int setup(struct vc_engine *e, struct vc_error *err)
 
 		if (r == VC_RAISED)
 			return vc_fail(err, VC_EUSAGE, "%s", e->model.note);
-		if (r < 0)
-			return r;
+		VC_TRY(r);
 	}
 	return setup_observers(e, err);
 }

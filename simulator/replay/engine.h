@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine.h - one run: events in, a result out. Knows no model and no observer by name. */
-#ifndef VC_ENGINE_H
-#define VC_ENGINE_H
+#pragma once
 
 #include "simulator/replay/observer.h"
 #include "simulator/replay/result.h"
@@ -53,5 +52,3 @@ int vc_run(struct vc_run *run, struct vc_result *out, struct vc_error *err);
  * it begins. */
 int vc_run_would_repeat(struct vc_run *run, const struct vc_trace *t, const struct vc_seen *seen,
 			bool *same, bool *rules, struct vc_error *err);
-
-#endif

@@ -5,10 +5,6 @@
  * events come in batches; there is no heap call per event. */
 #include "simulator/replay/engine_parts.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "simulator/replay/past.h"
 #include "simulator/replay/start_heap.h"
@@ -154,9 +150,7 @@ static INLINE int do_alloc(struct vc_engine *e, const struct vc_event *ev, bool 
 	if (l->life != VC_DEAD)
 		return vc_fail(err, VC_EFORMAT, "event %" PRIu64 ": block %" PRIu64
 			       " is allocated twice", e->index, ev->id);
-	r = e->model.type->alloc(&e->model, &rq, &l->block, err);
-	if (r < 0)
-		return r;
+	VC_TRY(r = e->model.type->alloc(&e->model, &rq, &l->block, err));
 	if (r == VC_DONE) {
 		vc_pages_keep(&e->live, ev->id);
 		if (rq.exact)
@@ -219,9 +213,7 @@ static int do_oom(struct vc_engine *e, const struct vc_event *ev, struct vc_erro
 		return err ? (int)err->status : VC_ENOMEM;
 	if (!ev->size)
 		return tell(e, ev, NULL, VC_DONE, err);
-	r = e->model.type->alloc(&e->model, &rq, &b, err);
-	if (r < 0)
-		return r;
+	VC_TRY(r = e->model.type->alloc(&e->model, &rq, &b, err));
 	if (r != VC_DONE) {
 		e->alone |= r == VC_RAISED;
 		e->stats.ooms += r == VC_REFUSED;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine_parts.h - what the two files of the engine share: engine_loop.c, the path of every event,
  * and engine.c, which sets a run up and hands over what it found. For these two only. */
-#ifndef VC_ENGINE_PARTS_H
-#define VC_ENGINE_PARTS_H
+#pragma once
 
 #include "common/pages.h"
 #include "simulator/replay/engine.h"
@@ -42,5 +41,3 @@ struct vc_engine {
 
 /* All events of e->run->source. */
 int vc_engine_loop(struct vc_engine *e, struct vc_error *err);
-
-#endif

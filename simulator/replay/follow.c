@@ -4,10 +4,7 @@
  * the head: the recorded driver had no memory left, so ours has none either. */
 #include "simulator/replay/follow.h"
 
-#include <stdlib.h>
-
 #include "common/vec.h"
-
 
 struct item { uint8_t kind; bool done; uint64_t addr, size; };
 struct range { uint64_t addr, size; };
@@ -63,7 +60,6 @@ static void on_free(void *arg, uint64_t addr, uint64_t size)
 {
 	struct vc_follow *f = arg;
 
-	(void)size;
 	for (size_t i = f->head; i < f->n; i++) {
 		struct item *it = &f->item[i];
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* follow.h - a device that answers as the recorded one did: the evidence of a recording (segments
  * obtained, given back, mapped) decides which driver calls succeed and at which addresses. */
-#ifndef VC_FOLLOW_H
-#define VC_FOLLOW_H
+#pragma once
 
 #include "common/event.h"
 #include "simulator/replay/device.h"
@@ -21,5 +20,3 @@ void vc_follow_place(struct vc_follow *f, uint64_t addr);
 
 /* One piece of evidence, in recorded order, before the request that caused it. */
 int vc_follow_evidence(struct vc_follow *f, const struct vc_event *ev, struct vc_error *err);
-
-#endif

@@ -12,9 +12,6 @@
  * scope. */
 #include "simulator/replay/infer.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "simulator/replay/cards.h"
 

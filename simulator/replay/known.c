@@ -6,8 +6,6 @@
 #include "simulator/replay/known.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "simulator/replay/past.h"
 #include "simulator/replay/sizes.h"
@@ -63,9 +61,6 @@ static int make(const struct vc_trace *t, uint64_t key, const void *arg, struct 
 {
 	struct known *k = calloc(1, sizeof(*k));
 
-	(void)t;
-	(void)key;
-	(void)arg;
 	VC_HAVE(k, "the runs of a trace", err);
 	pthread_mutex_init(&k->lock, NULL);
 	k->memo.drop = drop;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* known.h - the runs that a trace has seen, kept with it (memo.h). Under settings that could not
  * have changed anything of one of them the trace is not replayed again. */
-#ifndef VC_KNOWN_H
-#define VC_KNOWN_H
+#pragma once
 
 #include "simulator/replay/engine.h"
 #include "simulator/replay/model.h"
@@ -23,5 +22,3 @@ bool vc_known_find(const struct vc_trace *t, struct vc_run *run, const struct vc
  * keeps nothing. Thread-safe. */
 void vc_known_keep(const struct vc_trace *t, const struct vc_run *run, enum vc_start asked,
 		   const struct vc_model *m, const struct vc_result *made);
-
-#endif

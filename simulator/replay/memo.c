@@ -3,7 +3,6 @@
 #include "simulator/replay/memo.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "simulator/replay/source.h"
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memo.h - what was found out about a trace, kept with it for whoever asks next, on any thread. */
-#ifndef VC_MEMO_H
-#define VC_MEMO_H
+#pragma once
 
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "common/error.h"
 
@@ -39,5 +36,3 @@ int  vc_memo_get(const struct vc_trace *t, uint64_t key, vc_memo_fn *make, const
 void vc_memo_put(struct vc_memo *m); /* NULL is fine */
 
 void vc_memos_free(struct vc_memos *m); /* NULL is fine */
-
-#endif

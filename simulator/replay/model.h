@@ -2,12 +2,7 @@
 /* model.h - an allocator under study. One file + one row in models/models.def.
  *
  * A model sees requests and the device, never the trace, the engine, observers or other models. */
-#ifndef VC_MODEL_H
-#define VC_MODEL_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/event.h"
@@ -181,5 +176,3 @@ struct vc_model_type {
 
 extern const struct vc_model_type *const vc_models[]; /* NULL-terminated */
 const struct vc_model_type *vc_model_by_name(const char *name);
-
-#endif

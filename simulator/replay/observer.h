@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* observer.h - someone who watches a run and writes one chapter of the result.
  * One file + one row in observers.def. */
-#ifndef VC_OBSERVER_H
-#define VC_OBSERVER_H
+#pragma once
 
 #include "common/event.h"
 #include "common/meta.h"
@@ -57,5 +56,3 @@ extern const struct vc_observer_type vc_observer_fidelity, vc_observer_lives, vc
 
 extern const struct vc_observer_type *const vc_observers[]; /* NULL-terminated */
 const struct vc_observer_type *vc_observer_by_name(const char *name);
-
-#endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - which decoder reads a file, and the parameters behind its name. */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/io.h"

@@ -3,9 +3,6 @@
 #include "common/vec.h"
 #include "simulator/replay/result.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "common/emit.h"
 #include "common/site.h"
 #include "simulator/replay/model.h"

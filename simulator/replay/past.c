@@ -6,9 +6,6 @@
  * leads from the first event to the first event. */
 #include "simulator/replay/past.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/map.h"
 #include "common/vec.h"
 
@@ -627,7 +624,6 @@ static int make(const struct vc_trace *t, uint64_t key, const void *arg, struct 
 	int r = !h ? vc_nomem(err, "what came before a recording") : !is_dense(&m) ? VC_OK :
 		make_events(&m, (enum vc_past_kind)(key & 0xff), err);
 
-	(void)arg;
 	VC_FREE(m.block, m.of_id, m.ghost, m.partner, m.segment);
 	vc_map_fini(&m.count);
 	if (r < 0) {

@@ -6,8 +6,7 @@
  * all the same: programs repeat themselves. A past is one list of requests that leads from an
  * empty heap to the blocks that live at the first event. Played under the recorded rules it shows
  * by the heap that it makes how much it is worth. */
-#ifndef VC_PAST_H
-#define VC_PAST_H
+#pragma once
 
 #include "simulator/replay/memo.h"
 #include "simulator/replay/source.h"
@@ -36,5 +35,3 @@ struct vc_past {
  * Errors: VC_ENOMEM. Thread-safe. */
 int vc_past_of(const struct vc_trace *t, uint16_t device, enum vc_past_kind kind,
 		  struct vc_past **out, struct vc_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peaks.h - what is told of the moments with the most reserved, and with the most used beside other
  * processes: of all such moments the fullest. */
-#ifndef VC_PEAKS_H
-#define VC_PEAKS_H
+#pragma once
 
 #include "simulator/replay/model.h"
 #include "simulator/replay/result.h"
@@ -15,5 +14,3 @@ struct vc_at { uint64_t event, time_ns, beside, context; };
 /* Looks at a moment; also wanted whenever `beside` changes. Does the most reserved rise? */
 bool vc_peaks_most(struct vc_stats *s, const struct vc_totals *now, const struct vc_at *at,
 		   struct vc_watch *watch);
-
-#endif

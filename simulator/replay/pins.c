@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pins.c - which live blocks keep mostly free segments from being given back (result.h). */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/replay/model.h"

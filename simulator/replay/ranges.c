@@ -2,8 +2,6 @@
 /* ranges.c - see ranges.h. */
 #include "simulator/replay/ranges.h"
 
-#include <stdlib.h>
-
 #include "common/vec.h"
 
 enum { PAGE = 2 << 20, /* ranges grow by multiples of it: 2 MiB and 20 MiB in PyTorch */

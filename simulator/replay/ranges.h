@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranges.h - where the virtual ranges of expandable segments begin that were there at the start. */
-#ifndef VC_RANGES_H
-#define VC_RANGES_H
+#pragma once
 
 #include "simulator/replay/source.h"
 
@@ -9,5 +8,3 @@
  * range, too, and PyTorch maps them again; only then are they seen. Fills t->meta->base.
  * Errors: VC_ENOMEM. */
 int vc_infer_ranges(struct vc_trace *t, struct vc_error *err);
-
-#endif

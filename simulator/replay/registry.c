@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* registry.c - what is plugged into the simulator's sockets, made from the .def tables. No header
  * includes those, so that a new row rebuilds this file alone. */
-#include <stdio.h>
-#include <string.h>
 
 #include "simulator/replay/model.h"
 #include "simulator/replay/observer.h"

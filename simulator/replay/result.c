@@ -3,9 +3,6 @@
 #include "simulator/replay/result.h"
 #include "common/vec.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 const char *vc_verdict_name(enum vc_verdict v)
 {
 	static const char *const name[] = { "fits", "flushes", "undecided", "oom" };

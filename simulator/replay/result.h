@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* result.h - everything a finished run has to say, one chapter per observer. Renderers read only
  * this. All sizes are bytes, all times nanoseconds; a chapter nobody observed is zeroed. */
-#ifndef VC_RESULT_H
-#define VC_RESULT_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/meta.h"
@@ -447,5 +442,3 @@ void vc_result_emit_answer(struct vc_emit *e, const struct vc_result *r); /* int
 int vc_holders_of(const struct vc_heap_map *map, const struct vc_meta *meta,
 		  struct vc_holder **holders, size_t *n, struct vc_error *err);
 const char *vc_holder_text(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n);
-
-#endif

@@ -2,8 +2,6 @@
 /* sizes.c - see sizes.h */
 #include "simulator/replay/sizes.h"
 
-#include <stdlib.h>
-
 #include "common/map.h"
 #include "common/vec.h"
 
@@ -27,8 +25,6 @@ static int make(const struct vc_trace *t, uint64_t key, const void *arg, struct 
 	struct vc_map known = { 0 };
 	bool ok = s;
 
-	(void)key;
-	(void)arg;
 	for (size_t i = 0; ok && i < t->n; i++) {
 		const struct vc_event *e = &t->ev[i];
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sizes.h - the sizes that a recording asks for, each once: what rules of rounding are tried on. */
-#ifndef VC_SIZES_H
-#define VC_SIZES_H
+#pragma once
 
 #include "simulator/replay/memo.h"
 #include "simulator/replay/source.h"
@@ -14,5 +13,3 @@ struct vc_sizes {
 
 /* Kept with the trace; vc_memo_put(&(*out)->memo) when done. Thread-safe. Errors: VC_ENOMEM. */
 int vc_sizes_of(const struct vc_trace *t, struct vc_sizes **out, struct vc_error *err);
-
-#endif

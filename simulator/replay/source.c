@@ -2,9 +2,6 @@
 /* source.c - see source.h. Chaining transforms, traces in memory. */
 #include "simulator/replay/source.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/io.h"
 #include "simulator/replay/memo.h"
 #include "simulator/replay/transform.h"
@@ -144,7 +141,6 @@ static long memory_next(struct vc_source *s, struct vc_event *ev, size_t cap, st
 	struct memory *m = s->state;
 	size_t n = m->trace->n - m->at;
 
-	(void)err;
 	if (n > cap)
 		n = cap;
 	if (n)
@@ -169,8 +165,7 @@ static const struct vc_trace *memory_trace(const struct vc_source *s)
 }
 
 static const struct vc_source_type memory_type = {
-	.name = "memory",
-	.summary = "a trace that was read before",
+	.name = "memory", .summary = "a trace that was read before",
 	.state_size = sizeof(struct memory), .next = memory_next, .view = memory_view,
 	.trace = memory_trace,
 };

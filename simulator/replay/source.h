@@ -7,11 +7,7 @@
  * Memory: a decoder takes at most so many bytes for each byte of its input (after unpacking, which
  * common/io.h bounds): torch_snapshot 96, ops 64, kineto 32, vct 96; a journal is mapped.
  * tests/cli/memory.sh holds them to it, with files made to cost as much as they can. */
-#ifndef VC_SOURCE_H
-#define VC_SOURCE_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include "common/error.h"
 #include "common/event.h"
@@ -88,7 +84,6 @@ struct vc_source *vc_source_input(struct vc_input *in, struct vc_error *err);
 struct vc_source *vc_source_new(const struct vc_source_type *type, struct vc_error *err);
 void vc_source_free(struct vc_source *s); /* and everything upstream; NULL is fine */
 
-
 struct vc_memos; /* simulator/replay/memo.h: what was found out about a trace, kept with it */
 
 /* A whole trace in memory, decoded once and shared read-only by any number of runs. */
@@ -121,5 +116,3 @@ void vc_trace_fini(struct vc_trace *t);
 /* A source over a trace in memory; both the trace and its meta are lent, and must outlive it.
  * Transforms go behind it: the first of them makes a copy of the meta, to write into. */
 struct vc_source *vc_source_memory(const struct vc_trace *t, struct vc_error *err);
-
-#endif

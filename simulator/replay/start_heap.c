@@ -2,8 +2,6 @@
 /* start_heap.c - see start_heap.h */
 #include "simulator/replay/start_heap.h"
 
-#include <inttypes.h>
-
 int vc_start_heap_tile(struct vc_extent *x, size_t n, struct vc_error *err)
 {
 	struct vc_extent *seg = NULL;

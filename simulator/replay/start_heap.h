@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* start_heap.h - the heap that a recording begins with, as a list of segments and their blocks. */
-#ifndef VC_START_HEAP_H
-#define VC_START_HEAP_H
+#pragma once
 
 #include "common/error.h"
 #include "common/event.h"
@@ -15,5 +14,3 @@ int vc_start_heap_tile(struct vc_extent *x, size_t n, struct vc_error *err);
 uint64_t vc_start_heap_bytes(const struct vc_extent *x, size_t n);
 /* Where the range of addresses begins in which a segment lies; 0: nobody recorded it. */
 uint64_t vc_start_heap_base(const struct vc_meta *m, const struct vc_event *segment);
-
-#endif

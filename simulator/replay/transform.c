@@ -4,8 +4,6 @@
 
 void vc_step_unchanged(const void *config, struct vc_step_change *c)
 {
-	(void)config;
-	(void)c;
 }
 
 int vc_transform_set(struct vc_transform_use *u, const struct vc_source_type *type,

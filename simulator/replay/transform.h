@@ -2,8 +2,7 @@
 /* transform.h - what the row of a transform (struct vc_source_type) says of itself, so that nobody
  * else has to know its name: how far off it may be, what it does to the time of a step, when it
  * is good advice. */
-#ifndef VC_TRANSFORM_H
-#define VC_TRANSFORM_H
+#pragma once
 
 #include "common/choice.h"
 #include "simulator/replay/source.h"
@@ -99,5 +98,3 @@ const struct vc_margin *vc_transform_margin(const struct vc_transform_use *u);
  * caller's. */
 struct vc_source *vc_transform_open(const struct vc_transform_use *u, struct vc_source *upstream,
 				    struct vc_error *err);
-
-#endif

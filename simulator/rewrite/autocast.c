@@ -12,8 +12,6 @@
 #include "common/vec.h"
 #include "simulator/rewrite/shapes.h"
 
-#include <stdlib.h>
-
 enum op { UNKNOWN, PRODUCT, ATTENTION, PLAIN, NORM, FLOAT, LOSS, COPIED, ENTROPY, SOFTMAX, POOL };
 enum { SMALL = 512, NEAR = 3, BACK = 64, POWERS = 8, TINY = 16, SAME_NORM = 8,
        FAR = 2048 };

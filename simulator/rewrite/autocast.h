@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* autocast.h - what type each block would have under autocast or in pure 16 bit, by call sites. */
-#ifndef VC_AUTOCAST_H
-#define VC_AUTOCAST_H
+#pragma once
 
 #include "simulator/rewrite/resize.h"
 
@@ -20,5 +19,3 @@ int vc_types_find(struct vc_resize *r, const struct vc_types *t, struct vc_error
 
 /* Does a model run in that stretch beside the iterations? Not when its module is made. */
 bool vc_types_evaluates(const struct vc_resize *r, const struct vc_span *p);
-
-#endif

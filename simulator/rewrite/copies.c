@@ -4,8 +4,6 @@
 #include "common/vec.h"
 #include "simulator/rewrite/warm_start.h"
 
-#include <stdlib.h>
-
 int vc_clone_init(struct vc_clone *c, struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
 	int r = vc_thaw(s, w, err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copies.h - a stretch of events once more, with new blocks. */
-#ifndef VC_COPIES_H
-#define VC_COPIES_H
+#pragma once
 
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/rewrite/rewrite.h"
@@ -61,5 +60,3 @@ int vc_clone_rest(struct vc_clone *c, size_t rest, struct vc_error *err);
  * gradients and blocks of their sizes as they are. arg: struct vc_share. */
 struct vc_share { const struct vc_clone *c; double share; };
 uint64_t vc_clone_share(void *arg, const struct vc_block_life *b);
-
-#endif

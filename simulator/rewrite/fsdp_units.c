@@ -6,8 +6,6 @@
  * tensors that are given back next. A layer's output is kept by the layer behind it. */
 #include "simulator/rewrite/fsdp_units.h"
 
-#include <stdlib.h>
-
 #include "common/vec.h"
 #include "simulator/anatomy/layers.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fsdp_units.h - a training run as fully sharded data parallel sees it: wrapped units, their
  * parameters, and when each of them is needed. */
-#ifndef VC_FSDP_UNITS_H
-#define VC_FSDP_UNITS_H
+#pragma once
 
 #include "simulator/rewrite/copies.h"
 
@@ -41,5 +40,3 @@ struct vc_units {
 int vc_units_find(struct vc_units *u, const struct vc_clone *c, const struct vc_meta *m, bool whole,
 		  struct vc_error *err);
 void vc_units_fini(struct vc_units *u);
-
-#endif

@@ -3,9 +3,6 @@
  * where they differ, what follows is looked for a little further on. */
 #include "simulator/rewrite/releases.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
 #include "simulator/replay/memo.h"
 
@@ -34,8 +31,7 @@ static bool next_pass(const struct vc_anatomy *a, size_t *k, struct pass *p)
 		if (s->phase != VC_PHASE_FORWARD || s[1].phase != VC_PHASE_BACKWARD)
 			continue;
 		*p = (struct pass){ .from = vc_anatomy_block_at(a, s->first),
-				    .to = vc_anatomy_block_at(a, s->end),
-				    .end = s->end,
+				    .to = vc_anatomy_block_at(a, s->end), .end = s->end,
 				    .last = vc_anatomy_block_at(a, s[1].end),
 				    .span = *k };
 		++*k;

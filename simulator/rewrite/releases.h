@@ -2,8 +2,7 @@
 /* releases.h - when the blocks of a forward pass go where its layers are computed twice, and when
  * they come back. One recording does not say: there the backward pass holds them. A second one of
  * the same run, in which all layers are computed twice, does. */
-#ifndef VC_RELEASES_H
-#define VC_RELEASES_H
+#pragma once
 
 #include "simulator/anatomy/anatomy.h"
 
@@ -44,5 +43,3 @@ int vc_releases_read(struct vc_releases *r, const struct vc_source *of, const ch
 		     const struct vc_trace *same, const struct vc_anatomy *a, uint16_t device,
 		     struct vc_error *err);
 void vc_releases_fini(struct vc_releases *r);
-
-#endif

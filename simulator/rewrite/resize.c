@@ -4,8 +4,6 @@
 #include "common/vec.h"
 #include "simulator/rewrite/shapes.h"
 
-#include <stdlib.h>
-
 enum { WAITING = 128 }; /* bounds a table */
 
 struct waiting { uint64_t id; size_t due; };
@@ -252,8 +250,7 @@ int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w,
 {
 	int rc = vc_clone_init(&r->c, s, w, err);
 
-	if (rc < 0)
-		return rc;
+	VC_TRY(rc);
 	vc_clone_say_heap(&r->c, s);
 	if (!r->c.a.iterations)
 		rc = vc_fail(err, VC_EUSAGE, "%s: no iterations found in the recording, so what is "

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resize.h - transforms that give blocks another size by what they are, and add some of their
  * own. */
-#ifndef VC_RESIZE_H
-#define VC_RESIZE_H
+#pragma once
 
 #include "simulator/rewrite/copies.h"
 
@@ -70,5 +69,3 @@ int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w,
 int vc_resize_add(struct vc_resize *r, const struct vc_event *e, uint64_t size, bool hold,
 		  struct vc_error *err);
 int vc_resize_release(struct vc_resize *r, const struct vc_event *e, struct vc_error *err);
-
-#endif

@@ -4,11 +4,7 @@
 #include "simulator/anatomy/layers.h"
 #include "simulator/replay/memo.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/vec.h"
-
 
 enum { BATCH = 4096 }; /* events read at once: bounds a table */
 
@@ -70,8 +66,7 @@ long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct 
 		int r = read_all(s, w, err);
 		if (r == VC_OK)
 			r = s->type->rewrite(s, w, err);
-		if (r < 0)
-			return r;
+		VC_TRY(r);
 		w->ready = true;
 		if (w->next_id > s->meta->max_id)
 			s->meta->max_id = w->next_id;
@@ -164,13 +159,10 @@ struct vc_event vc_event_like(const struct vc_event *like, uint8_t kind, uint64_
 	bool on_stream = kind == VC_EV_ALLOC || kind == VC_EV_FREE;
 
 	return (struct vc_event){
-		.time_ns = like->time_ns,
-		.id = id,
-		.size = size,
+		.time_ns = like->time_ns, .id = id, .size = size,
 		/* A scope of a pool is one of all streams; a block has one. */
 		.stream = on_stream && like->stream != VC_STREAM_ALL ? like->stream : 0,
-		.site = kind == VC_EV_ALLOC ? like->site : 0,
-		.device = like->device,
+		.site = kind == VC_EV_ALLOC ? like->site : 0, .device = like->device,
 		.kind = kind };
 }
 

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rewrite.h - transforms that must see the whole trace before they can say its first event. */
-#ifndef VC_REWRITE_H
-#define VC_REWRITE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/replay/source.h"
@@ -66,5 +61,3 @@ struct vc_event vc_event_like(const struct vc_event *like, uint8_t kind, uint64_
 
 /* Places of evidence and of the recorded end no longer describe what a rewritten trace does. */
 bool vc_event_outdated(const struct vc_event *e);
-
-#endif

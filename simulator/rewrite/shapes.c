@@ -3,8 +3,6 @@
 #include "simulator/rewrite/shapes.h"
 #include "common/torch_names.h"
 
-#include <math.h>
-
 enum { NEAR = 4, SMALLEST_MATRIX = 1024, LONGEST = 4096 }; /* LONGEST: times as long as wide */
 
 bool vc_shapes_convolutional(const struct vc_clone *c, const struct vc_meta *m)

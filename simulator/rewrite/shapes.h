@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shapes.h - shapes of tensors, which a recording does not have, from their sizes and neighbours.
  */
-#ifndef VC_SHAPES_H
-#define VC_SHAPES_H
+#pragma once
 
 #include "simulator/rewrite/copies.h"
 #include "simulator/anatomy/formulas.h"
@@ -20,5 +19,3 @@ struct vc_tensor_shape vc_shapes_guess(const uint64_t *bytes, size_t n, size_t i
  * blocks of 32 sums for each value, simulator/anatomy/reduction.c), and the next block their
  * semaphores? Both go at once. */
 bool vc_shapes_partial_sums(const struct vc_anatomy *a, size_t i);
-
-#endif

@@ -6,9 +6,6 @@
  * of its size takes its place. */
 #include "simulator/rewrite/warm_start.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/torch_names.h"
 #include "common/torch_sizes.h"
 #include "common/vec.h"
@@ -555,11 +552,9 @@ static int find_out(const struct vc_trace *t, uint64_t device, const void *arg,
 	struct warm *k = calloc(1, sizeof(*k));
 	int r = k ? fill(k, t, (uint16_t)device, err) : vc_nomem(err, "a recording's beginning");
 
-	(void)arg;
 	if (r < 0 && k)
 		drop(&k->memo);
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	k->memo.drop = drop;
 	*out = &k->memo;
 	return VC_OK;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* warm_start.h - recordings that begin in the middle of a run: what was alive before them becomes
  * requests. */
-#ifndef VC_WARM_START_H
-#define VC_WARM_START_H
+#pragma once
 
 #include "simulator/rewrite/rewrite.h"
 
@@ -14,5 +13,3 @@
  * empty cache: what the allocator had cached is not known to be of use for a changed run. Notes
  * say so. Else w is as it was. Errors: VC_ENOMEM. */
 int vc_thaw(struct vc_source *s, struct vc_whole *w, struct vc_error *err);
-
-#endif

@@ -54,10 +54,7 @@ static void say_found(struct vc_emit *e, const struct vc_anything *q,
 	vc_emit_uint(e, "used_low", NULL, f->low);
 	vc_emit_uint(e, "used_high", NULL, f->high);
 	vc_emit_bool(e, "sure", NULL, f->sure == VC_FITS);
-	if (p)
-		vc_emit_bool(e, "proven", NULL, p->fits);
-	else
-		vc_emit_null(e, "proven", NULL);
+	vc_emit_bool(vc_emit_known(e, p), "proven", NULL, p && p->fits);
 	vc_emit_array(e, "changes", NULL);
 	for (size_t i = 0; i < q->axes; i++)
 		if (f->pick[i])

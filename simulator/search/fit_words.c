@@ -6,10 +6,7 @@
 
 static void number(struct vc_emit *e, const char *key, uint64_t v)
 {
-	if (v)
-		vc_emit_uint(e, key, NULL, v);
-	else
-		vc_emit_null(e, key, NULL);
+	vc_emit_uint(vc_emit_known(e, v), key, NULL, v);
 }
 
 static void pair(struct vc_emit *e, const char *key, double low, double high)

@@ -26,14 +26,12 @@ static const char *list_of(const struct vc_recompute *p)
 
 static void say_time(struct vc_emit *e, const struct vc_layer_costs *c, double ns)
 {
-	if (c->step_ns > 0) {
-		vc_emit_ns(e, "extra_ns", NULL, (uint64_t)(ns + 0.5));
-		vc_emit_real(e, "extra_share", NULL, round(1e5 * ns / c->step_ns) / 1e5);
-	} else {
-		vc_emit_null(e, "extra_ns", NULL);
-		vc_emit_null(e, "extra_share", NULL);
+	bool known = c->step_ns > 0;
+
+	vc_emit_ns(vc_emit_known(e, known), "extra_ns", NULL, (uint64_t)(ns + 0.5));
+	vc_emit_real(e, "extra_share", NULL, known ? round(1e5 * ns / c->step_ns) / 1e5 : NAN);
+	if (!known)
 		vc_emit_real(e, "layers_share", NULL, round(1e5 * ns) / 1e5);
-	}
 }
 
 static void say_point(struct vc_emit *e, const char *key, const struct vc_recompute_search *q,
@@ -86,10 +84,7 @@ static void say_layers(struct vc_emit *e, const struct vc_recompute_search *q,
 			     c->why[0] ? c->why : "no kernels were recorded");
 	vc_emit_uint(e, "layers", NULL, c->n);
 	vc_emit_uint(e, "kept", NULL, c->total);
-	if (c->step_ns > 0)
-		vc_emit_ns(e, "step_ns", NULL, (uint64_t)(c->step_ns + 0.5));
-	else
-		vc_emit_null(e, "step_ns", NULL);
+	vc_emit_ns(vc_emit_known(e, c->step_ns > 0), "step_ns", NULL, (uint64_t)(c->step_ns + 0.5));
 	vc_emit_uint(e, "replays", NULL, q->replays);
 }
 

@@ -10,30 +10,6 @@
 enum { MAX_LINE = 256 };
 #define MOST_TOKENS (UINT64_C(1) << 60) /* of all samples, so that sums hold */
 
-/* The next line without its comment; 1, 0 at the end, < 0. */
-static int next_line(struct vc_input *in, char buf[MAX_LINE + 1], uint64_t line,
-		     struct vc_error *err)
-{
-	size_t got, len = 0;
-	const uint8_t *p = vc_input_peek(in, MAX_LINE, &got, err);
-
-	if (!p && err && err->status)
-		return (int)err->status;
-	if (!got)
-		return 0;
-	got = got < MAX_LINE ? got : MAX_LINE;
-	while (len < got && p[len] != '\n')
-		len++;
-	if (len == MAX_LINE)
-		return vc_fail(err, VC_EFORMAT, "line %" PRIu64 ": longer than %d characters", line,
-			       MAX_LINE);
-	memcpy(buf, p, len);
-	buf[len] = '\0';
-	vc_input_skip(in, len < got ? len + 1 : len);
-	buf[strcspn(buf, "#\r")] = '\0';
-	return 1;
-}
-
 /* "512" or "512 1040"; *samples = 0: nothing stands there. False: something else does. */
 static bool read_line(const char *p, uint64_t *length, uint64_t *samples)
 {
@@ -95,36 +71,40 @@ static int add(struct vc_samples *s, size_t *cap, struct vc_sample_length one, u
 	return vc_vec_room(s->at, *cap, s->n > *cap / 2 ? 2 * *cap : s->n) ? VC_OK : VC_ENOMEM;
 }
 
+static int read_sample(struct vc_samples *s, size_t *cap, char *text, uint64_t line, uint64_t most,
+		       uint64_t pad, struct vc_error *err)
+{
+	struct vc_sample_length one;
+	int r;
+
+	text[strcspn(text, "#\r")] = '\0';
+	if (!read_line(text, &one.length, &one.samples))
+		return line == 1 ? VC_OK : /* names of columns */
+		       vc_fail(err, VC_EFORMAT, "line %" PRIu64 ": wants a length, or a length "
+			       "and how many samples have it", line);
+	if (!one.samples)
+		return VC_OK;
+	if (!one.length)
+		return vc_fail(err, VC_EFORMAT, "line %" PRIu64 ": a sample of length 0", line);
+	r = add(s, cap, one, most, pad);
+	return r == VC_OK ? r : r == VC_ENOMEM ? vc_nomem(err, "lengths of samples") :
+	       vc_fail(err, r, "line %" PRIu64 ": more than 2^60 tokens", line);
+}
+
 static int read_all(struct vc_samples *s, struct vc_input *in, uint64_t most, uint64_t pad,
 		    struct vc_error *err)
 {
-	char buf[MAX_LINE + 1];
-	size_t cap = 0;
+	size_t cap = 0, room = 0, n = 0;
 	uint64_t line = 1;
+	char *text = NULL;
 	int r;
 
-	for (; (r = next_line(in, buf, line, err)) > 0; line++) {
-		struct vc_sample_length one;
-
-		if (!read_line(buf, &one.length, &one.samples)) {
-			if (line == 1)
-				continue; /* names of columns */
-			return vc_fail(err, VC_EFORMAT, "line %" PRIu64 ": wants a length, or a "
-				       "length and how many samples have it", line);
-		}
-		if (!one.samples)
-			continue;
-		if (!one.length)
-			return vc_fail(err, VC_EFORMAT, "line %" PRIu64 ": a sample of length 0",
-				       line);
-		r = add(s, &cap, one, most, pad);
-		if (r == VC_ENOMEM)
-			return vc_nomem(err, "lengths of samples");
-		if (r < 0)
-			return vc_fail(err, r, "line %" PRIu64 ": more than 2^60 tokens", line);
-	}
+	for (; (r = vc_input_line(in, MAX_LINE, &text, &room, &n, err)) > 0; line++)
+		if ((r = read_sample(s, &cap, text, line, most, pad, err)) < 0)
+			break;
+	free(text);
 	if (r < 0)
-		return r;
+		return n > MAX_LINE ? vc_wrap(err, "line %" PRIu64, line) : r;
 	if (!s->n)
 		return vc_fail(err, VC_EFORMAT, "no lengths; one stands on each line, or a length "
 			       "and how many samples have it");

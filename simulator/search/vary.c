@@ -3,8 +3,8 @@
 #include "simulator/search/vary.h"
 
 #include "common/io.h"
-#include "common/json.h"
 #include "common/param.h"
+#include "common/value.h"
 #include "common/vec.h"
 #include "simulator/replay/model.h"
 
@@ -171,50 +171,41 @@ int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err)
 
 /* ---- one run a line ---- */
 
-static int scenario_value(struct vc_vary *v, const char *name, const struct vc_json *j,
-			  struct vc_error *err)
+static int scenario_value(struct vc_vary *v, const struct vc_value *m, struct vc_error *err)
 {
 	struct vc_vary_key *k = v->key;
 
-	while (k < v->key + v->keys && strcmp(k->name, name))
+	while (k < v->key + v->keys && strncmp(k->name, m->key, sizeof(k->name) - 1))
 		k++;
 	if (k == v->key + v->keys && (v->runs || v->keys == VC_VARY_KEYS))
 		return vc_fail(err, VC_EFORMAT, v->runs ? "\"%s\" is not in the lines before: all "
-			       "lines name the same keys" : "\"%s\" is one key too many", name);
+			       "lines name the same keys" : "\"%s\" is one key too many", m->key);
 	if (k == v->key + v->keys) {
-		begin_key(k, name, strlen(name));
+		begin_key(k, m->key, strlen(m->key));
 		v->keys++;
 	}
 	if (k->n > v->runs)
-		return vc_fail(err, VC_EFORMAT, "\"%s\" is there twice", name);
-	return push(k, j->text, j->len, err); /* one that is no number is told with its run */
+		return vc_fail(err, VC_EFORMAT, "\"%s\" is there twice", m->key);
+	/* one that is no number is told with its run */
+	return push(k, m->text, strlen(m->text), err);
 }
 
-static int scenario_members(struct vc_vary *v, struct vc_json *j, struct vc_error *err)
+static int scenario_members(struct vc_vary *v, const struct vc_value *line, struct vc_error *err)
 {
 	uint64_t id = v->runs;
-	char name[VC_VARY_NAME];
-	int t = vc_json_next(j, err);
 
-	if (t != VC_J_OBJECT)
-		return t < 0 ? t : vc_fail(err, VC_EFORMAT, "one JSON object per line is expected");
-	while ((t = vc_json_next(j, err)) == VC_J_KEY) {
-		snprintf(name, sizeof(name), "%s", j->text);
-		t = vc_json_next(j, err);
-		VC_TRY(t);
-		if (!strcmp(name, "id") && t == VC_J_NUMBER && j->is_integer && j->integer >= 0)
-			id = (uint64_t)j->integer;
-		else if ((t != VC_J_TEXT && t != VC_J_NUMBER) || !strcmp(name, "id"))
-			return vc_fail(err, VC_EFORMAT, "\"%s\" is no %s", name,
-				       strcmp(name, "id") ? "text or number" : "whole number");
-		else
-			VC_TRY(scenario_value(v, name, j, err));
-	}
-	VC_TRY(t);
-	t = vc_json_next(j, err);
-	VC_TRY(t);
-	if (t != VC_J_END)
+	if (line->kind != VC_J_OBJECT)
 		return vc_fail(err, VC_EFORMAT, "one JSON object per line is expected");
+	for (const struct vc_value *m = line->first; m; m = m->next) {
+		bool is_id = !strcmp(m->key, "id");
+
+		if (is_id ? !vc_value_count(m, &id) :
+			    m->kind != VC_J_TEXT && m->kind != VC_J_NUMBER)
+			return vc_fail(err, VC_EFORMAT, "\"%s\" is no %s", m->key,
+				       is_id ? "whole number" : "text or number");
+		if (!is_id)
+			VC_TRY(scenario_value(v, m, err));
+	}
 	for (size_t k = 0; k < v->keys; k++)
 		if (v->key[k].n == v->runs)
 			return vc_fail(err, VC_EFORMAT, "\"%s\" is missing: all lines name the "
@@ -227,15 +218,10 @@ static int scenario_members(struct vc_vary *v, struct vc_json *j, struct vc_erro
 
 static int scenario(struct vc_vary *v, const char *line, size_t n, struct vc_error *err)
 {
-	struct vc_input *in = vc_input_memory(line, n, err);
-	struct vc_json j;
-	int r = in ? vc_json_open(&j, in, err) : VC_ENOMEM;
+	struct vc_value *value = vc_value_parse(line, n, err);
+	int r = value ? scenario_members(v, value, err) : (int)err->status;
 
-	if (r == VC_OK) {
-		r = scenario_members(v, &j, err);
-		vc_json_close(&j);
-	}
-	vc_input_close(in);
+	vc_value_free(value);
 	return r;
 }
 
@@ -255,43 +241,25 @@ static int order(struct vc_vary *v, struct vc_error *err)
 	return VC_OK;
 }
 
-/* The next line, without its end; NULL: there is none, or *err says why. */
-static const char *next_line(struct vc_input *in, size_t *len, size_t *skip, struct vc_error *err)
-{
-	const uint8_t *p, *end = NULL;
-	size_t got = 0, want = 4096;
-
-	while ((p = vc_input_peek(in, want, &got, err)) != NULL && got == want &&
-	       !(end = memchr(p, '\n', got)))
-		want *= 2;
-	if (p && !end)
-		end = memchr(p, '\n', got);
-	*len = end ? (size_t)(end - p) : got;
-	*skip = *len + (end != NULL);
-	return p && *skip ? (const char *)p : NULL;
-}
-
 int vc_vary_scenarios(struct vc_vary *v, const char *path, struct vc_error *err)
 {
 	struct vc_input *in = vc_input_open(path, err);
-	const char *line = NULL;
-	size_t n, skip, number = 0;
-	int r = in ? VC_OK : (int)err->status;
+	size_t n, cap = 0, number = 0;
+	char *line = NULL;
+	int r = in ? 1 : (int)err->status;
 
 	v->listed = true;
-	while (r == VC_OK && (line = next_line(in, &n, &skip, err)) != NULL) {
+	while (r >= 0 && (r = vc_input_line(in, SIZE_MAX / 4, &line, &cap, &n, err)) > 0) {
 		number++;
 		if (v->runs >= MOST)
 			r = vc_fail(err, VC_EUSAGE, "more than %d scenarios: share them out over "
 				    "several files", MOST);
 		else if (n)
 			r = scenario(v, line, n, err);
-		vc_input_skip(in, skip);
 	}
-	if (r == VC_OK && err->status < 0)
-		r = (int)err->status;
 	if (r < 0 && number)
 		vc_wrap(err, "%s, line %zu", path, number);
+	free(line);
 	vc_input_close(in);
 	return r < 0 ? r : order(v, err);
 }

@@ -5,8 +5,8 @@
 #include <ctype.h>
 #include <strings.h>
 
-#include "common/json.h"
 #include "common/param.h"
+#include "common/value.h"
 #include "common/vec.h"
 
 #define LONGEST_LINE (64u << 20)
@@ -118,38 +118,33 @@ static int end_line(struct reading *g, uint64_t prompt)
 
 /* ---- JSON lines ---- */
 /* [["system", 512], ["question 7", 40]] */
-static int json_texts(struct reading *g, struct vc_json *j)
+static int json_texts(struct reading *g, const struct vc_value *prompt)
 {
-	int t;
+	for (const struct vc_value *v = prompt->first; v; v = v->next) {
+		const struct vc_value *name = v->first, *tokens = name ? name->next : NULL;
+		uint64_t n = 0;
 
-	while ((t = vc_json_next(j, g->err)) == VC_J_ARRAY) {
-		uint64_t name, tokens = 0;
-
-		t = vc_json_next(j, g->err);
-		if (t != VC_J_TEXT && t != VC_J_NUMBER)
-			return t < 0 ? t : bad(g, "a piece of a prompt is [\"name\", tokens]");
-		name = name_of(j->text, j->len, 0);
-		t = vc_json_next(j, g->err);
-		if (t != VC_J_NUMBER)
-			return t < 0 ? t : bad(g, "a piece of a prompt is [\"name\", tokens]");
-		VC_TRY(count_of(g, j->real, &tokens));
-		VC_TRY(add_text(g, name, tokens));
-		t = vc_json_next(j, g->err);
-		if (t != VC_J_ARRAY_END)
-			return t < 0 ? t : bad(g, "a piece of a prompt is [\"name\", tokens]");
+		if (v->kind != VC_J_ARRAY)
+			return bad(g, "a prompt is a number of tokens or a list of [\"name\", "
+				   "tokens]");
+		if (!tokens || tokens->next || (name->kind != VC_J_TEXT &&
+		    name->kind != VC_J_NUMBER) || tokens->kind != VC_J_NUMBER)
+			return bad(g, "a piece of a prompt is [\"name\", tokens]");
+		VC_TRY(count_of(g, tokens->real, &n));
+		VC_TRY(add_text(g, name_of(name->text, strlen(name->text), 0), n));
 	}
-	return t < 0 ? t : t == VC_J_ARRAY_END ? VC_OK :
-		bad(g, "a prompt is a number of tokens or a list of [\"name\", tokens]");
+	return VC_OK;
 }
 
 /* Each entry stands for the next hash_block tokens, and for all before them. */
-static int json_hashes(struct reading *g, struct vc_json *j)
+static int json_hashes(struct reading *g, const struct vc_value *hashes)
 {
-	int t;
-
-	while ((t = vc_json_next(j, g->err)) == VC_J_NUMBER || t == VC_J_TEXT)
-		VC_TRY(add_text(g, name_of(j->text, j->len, 0), g->hash_block));
-	return t < 0 ? t : t == VC_J_ARRAY_END ? VC_OK : bad(g, "hash_ids is a list of numbers");
+	for (const struct vc_value *v = hashes->first; v; v = v->next) {
+		if (v->kind != VC_J_NUMBER && v->kind != VC_J_TEXT)
+			return bad(g, "hash_ids is a list of numbers");
+		VC_TRY(add_text(g, name_of(v->text, strlen(v->text), 0), g->hash_block));
+	}
+	return VC_OK;
 }
 
 /* The last entry of hash_ids is cut where the prompt ends. */
@@ -165,54 +160,42 @@ static int cut_hashes(struct reading *g, uint64_t prompt)
 	return VC_OK;
 }
 
-static int json_value(struct reading *g, struct vc_json *j, const char *key, uint64_t *prompt,
-		      bool *hashed)
+static int json_value(struct reading *g, const struct vc_value *v, uint64_t *prompt, bool *hashed)
 {
-	int t = vc_json_next(j, g->err);
-	bool number = t == VC_J_NUMBER;
+	const char *key = v->key;
+	bool number = v->kind == VC_J_NUMBER;
 
-	VC_TRY(t);
-	if (!strcmp(key, "prompt") && t == VC_J_ARRAY) {
-		VC_TRY(json_texts(g, j));
+	if (!strcmp(key, "prompt") && v->kind == VC_J_ARRAY) {
+		VC_TRY(json_texts(g, v));
 		*prompt = g->one.prompt;
 		g->has_prompt = true;
-	} else if (!strcmp(key, "hash_ids") && t == VC_J_ARRAY) {
+	} else if (!strcmp(key, "hash_ids") && v->kind == VC_J_ARRAY) {
 		*hashed = true;
-		return json_hashes(g, j);
+		return json_hashes(g, v);
 	} else if (number && (!strcmp(key, "prompt") || !strcmp(key, "input_length"))) {
 		g->has_prompt = true;
-		return count_of(g, j->real, prompt);
+		return count_of(g, v->real, prompt);
 	} else if (number && (!strcmp(key, "output") || !strcmp(key, "output_length"))) {
 		g->has_output = true;
-		return count_of(g, j->real, &g->one.output);
+		return count_of(g, v->real, &g->one.output);
 	} else if (number && (!strcmp(key, "arrival") || !strcmp(key, "timestamp"))) {
 		/* published traces (Mooncake) have milliseconds under "timestamp" */
-		g->second = *key == 'a' ? j->real : j->real / 1000;
-	} else if (!strcmp(key, "answer") && (t == VC_J_TEXT || number)) {
-		g->one.answer = name_of(j->text, j->len, 0);
-	} else {
-		return vc_json_skip(j, t, g->err);
+		g->second = *key == 'a' ? v->real : v->real / 1000;
+	} else if (!strcmp(key, "answer") && (v->kind == VC_J_TEXT || number)) {
+		g->one.answer = name_of(v->text, strlen(v->text), 0);
 	}
 	return VC_OK;
 }
 
-static int json_members(struct reading *g, struct vc_json *j)
+static int json_members(struct reading *g, const struct vc_value *line)
 {
 	uint64_t prompt = 0;
 	bool hashed = false;
-	char key[32];
-	int t = vc_json_next(j, g->err);
 
-	if (t != VC_J_OBJECT)
-		return t < 0 ? t : bad(g, "one JSON object per line is expected");
-	while ((t = vc_json_next(j, g->err)) == VC_J_KEY) {
-		snprintf(key, sizeof(key), "%s", j->text);
-		VC_TRY(json_value(g, j, key, &prompt, &hashed));
-	}
-	VC_TRY(t);
-	t = vc_json_next(j, g->err);
-	if (t != VC_J_END)
-		return t < 0 ? t : bad(g, "one JSON object per line is expected");
+	if (line->kind != VC_J_OBJECT)
+		return bad(g, "one JSON object per line is expected");
+	for (const struct vc_value *v = line->first; v; v = v->next)
+		VC_TRY(json_value(g, v, &prompt, &hashed));
 	if (hashed)
 		VC_TRY(cut_hashes(g, prompt));
 	return end_line(g, prompt);
@@ -220,17 +203,11 @@ static int json_members(struct reading *g, struct vc_json *j)
 
 static int json_line(struct reading *g, const char *line, size_t n)
 {
-	struct vc_input *in = vc_input_memory(line, n, g->err);
-	struct vc_json j;
-	int r = in ? vc_json_open(&j, in, g->err) : VC_ENOMEM;
-
-	if (r == VC_OK) {
-		r = json_members(g, &j);
-		vc_json_close(&j);
-		if (r == VC_EFORMAT && strncmp(g->err->message, "line ", 5))
+	struct vc_value *value = vc_value_parse(line, n, g->err);
+	int r = value ? json_members(g, value) :
 			vc_wrap(g->err, "line %" PRIu64, g->line);
-	}
-	vc_input_close(in);
+
+	vc_value_free(value);
 	return r;
 }
 
@@ -337,44 +314,37 @@ static int csv_line(struct reading *g, const struct table *t, char *line)
 }
 
 /* ---- the file ---- */
+static int read_line(struct reading *g, struct table *t, bool *json, char *line)
+{
+	const char *text;
+
+	begin_line(g);
+	line[strcspn(line, "\r")] = '\0';
+	text = line + strspn(line, " \t");
+	if (g->line == 1)
+		*json = *text == '{';
+	return !*text ? VC_OK : *json ? json_line(g, line, strlen(line)) :
+	       t->n ? csv_line(g, t, line) : csv_head(g, t, line);
+}
+
 static int read_lines(struct reading *g, struct vc_input *in)
 {
 	struct table t = { .n = 0 };
-	size_t want = 1 << 16, got;
+	size_t cap = 0, n = 0;
+	char *line = NULL;
 	bool json = false;
+	int r;
 
-	for (;;) {
-		const uint8_t *p = vc_input_peek(in, want, &got, g->err), *end;
-		char *line;
-		size_t n;
-		int r = VC_OK;
-
-		if (!p || vc_input_truncated(in))
-			return p ? bad(g, "the compressed file ends too early") :
-				   (int)g->err->status;
-		if (!got)
-			return VC_OK;
-		end = memchr(p, '\n', got);
-		if (!end && got >= want && want < LONGEST_LINE) {
-			want *= 2;
-			continue;
-		}
-		begin_line(g);
-		if (!end && got >= want)
-			return bad(g, "a line of more than 64 MiB: is this a trace of requests?");
-		n = end ? (size_t)(end - p) : got;
-		line = strndup((const char *)p, n);
-		VC_HAVE(line, "a line", g->err);
-		line[strcspn(line, "\r")] = '\0';
-		if (g->line == 1)
-			json = line[strspn(line, " \t")] == '{';
-		if (line[strspn(line, " \t")])
-			r = json ? json_line(g, line, strlen(line)) :
-			    t.n ? csv_line(g, &t, line) : csv_head(g, &t, line);
-		free(line);
-		VC_TRY(r);
-		vc_input_skip(in, n + (end != NULL));
-	}
+	while ((r = vc_input_line(in, LONGEST_LINE, &line, &cap, &n, g->err)) > 0 &&
+	       !vc_input_truncated(in) && (r = read_line(g, &t, &json, line)) == VC_OK)
+		;
+	free(line);
+	if (vc_input_truncated(in))
+		return bad(g, "the compressed file ends too early");
+	if (n <= LONGEST_LINE)
+		return r;
+	begin_line(g);
+	return bad(g, "a line of more than 64 MiB: is this a trace of requests?");
 }
 
 VC_COMPARE(by_arrival, struct vc_serve_request,

@@ -2,9 +2,6 @@
 /* journal.c - the journal of a recording that is going on or was cut off, with the part of the
  * trace that was written before: what `vramcast recover` would make of it, without touching it.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/codec.h"
 #include "common/journal.h"
@@ -104,8 +101,7 @@ static long next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc
 		for (size_t i = 0; i < n; i++) {
 			int r = vc_journal_decode(st->decoder, st->reader, &rec[i], &ev[k], err);
 
-			if (r < 0)
-				return r;
+			VC_TRY(r);
 			k += r;
 		}
 	} while (n && !k);
@@ -125,8 +121,7 @@ static void close_journal(struct vc_source *s)
 }
 
 const struct vc_source_type vc_source_journal = {
-	.name = "journal",
-	.summary = "journals of recordings that are going on or were cut off",
+	.name = "journal", .summary = "journals of recordings that are going on or were cut off",
 	.state_size = sizeof(struct state), .probe = probe, .open = open_journal, .next = next,
 	.close = close_journal,
 };

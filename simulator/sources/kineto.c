@@ -4,8 +4,6 @@
  *
  * What it has: every allocation and free of a GPU with its address, in whole 512 bytes (the rounded
  * size, not the request). What it lacks: segments, streams of blocks, the heap at the start. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/json.h"
@@ -241,9 +239,7 @@ static int keep_work(struct state *st, struct vc_meta *m, const struct entry *e,
 {
 	bool copy = e->category == COPY;
 	struct vc_event ev = {
-		.time_ns = e->ts_ns,
-		.size = e->dur_ns,
-		.id = (uint64_t)e->correlation,
+		.time_ns = e->ts_ns, .size = e->dur_ns, .id = (uint64_t)e->correlation,
 		.kind = copy ? VC_EV_COPY : VC_EV_KERNEL,
 		.addr = copy && e->bytes > 0 ? (uint64_t)e->bytes : 0,
 		.device = e->device >= 0 && e->device < 64 ? (uint16_t)e->device : 0,
@@ -516,8 +512,7 @@ static bool baseline(struct state *st, struct vc_meta *m, struct vc_event *ev)
 		if (!d->baseline)
 			continue;
 		*ev = (struct vc_event){.kind = VC_EV_ALLOC,
-					.id = ++m->max_id,
-					.size = (uint64_t)d->baseline,
+					.id = ++m->max_id, .size = (uint64_t)d->baseline,
 					.label = vc_meta_string(m, label, sizeof(label) - 1),
 					.device = (uint16_t)st->baseline_at++ };
 		return true;
@@ -556,8 +551,7 @@ static void close_kineto(struct vc_source *src)
 }
 
 const struct vc_source_type vc_source_kineto = {
-	.name = "kineto",
-	.summary = "torch.profiler traces (Chrome JSON) with profile_memory=True",
+	.name = "kineto", .summary = "torch.profiler traces (Chrome JSON) with profile_memory=True",
 	.state_size = sizeof(struct state), .probe = probe, .open = open_kineto, .next = next,
 	.whole = true, .close = close_kineto,
 };

@@ -5,10 +5,6 @@
  * Inside PyTorch these are segments of its allocator, never blocks; so they are evidence, and no
  * run can be replayed from them. Kinds of memory are those of CUPTI less one
  * (CUpti_ActivityMemoryKind, cupti_activity.h): nsys's table ENUM_CUDA_MEM_KIND names them. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/map.h"
@@ -70,7 +66,6 @@ static int on_memory(void *arg, int64_t id, const struct vc_sqlite_value *v, str
 {
 	struct state *st = ((struct vc_source *)arg)->state;
 
-	(void)id;
 	if (number(&v[2]) > UINT16_MAX)
 		return vc_fail(err, VC_EFORMAT, "a memory event of device %" PRIu64, number(&v[2]));
 	return add(st, (struct row){
@@ -103,7 +98,6 @@ static int on_call(void *arg, int64_t id, const struct vc_sqlite_value *v, struc
 {
 	struct state *st = ((struct vc_source *)arg)->state;
 
-	(void)id;
 	if (number(&v[0]) != OUT_OF_MEMORY || !vc_map_get(&st->asks, number(&v[1])))
 		return VC_OK;
 	return add(st, (struct row){ .time = number(&v[2]), .refused = true }, err);
@@ -114,7 +108,6 @@ static int on_gpu(void *arg, int64_t id, const struct vc_sqlite_value *v, struct
 	struct vc_meta *m = ((struct vc_source *)arg)->meta;
 	uint64_t index = v[2].kind == VC_SQLITE_INT ? number(&v[2]) : number(&v[3]);
 
-	(void)id;
 	if (index > UINT16_MAX || v[0].kind != VC_SQLITE_TEXT)
 		return VC_OK;
 	struct vc_device_info *d = vc_meta_device(m, (uint16_t)index);
@@ -258,8 +251,7 @@ static long next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc
 	for (; n < cap && st->next < st->n; st->next++) {
 		int r = event_of(s, &st->row[st->next], &ev[n], err);
 
-		if (r < 0)
-			return r;
+		VC_TRY(r);
 		if (r)
 			VC_HAVE(vc_meta_device(s->meta, ev[n].device), "a device", err);
 		n += (size_t)r;

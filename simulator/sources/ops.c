@@ -3,8 +3,6 @@
  *
  * A header (total, other, conf, events, ...), then one operation per line: m ID SIZE STREAM, f
  * ID, ... (tests/golden/README.md). Lines from '#' on are skipped. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/map.h"
@@ -247,13 +245,10 @@ static long next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc
 		if (!st->given && st->others && n + 1 < cap)
 			ev[n++] = (struct vc_event){ .kind = VC_EV_OTHERS, .size = st->others };
 		st->given = true;
-		r = operation(s, line, &ev[n], err);
-		if (r < 0)
-			return r;
+		VC_TRY(r = operation(s, line, &ev[n], err));
 		n += (size_t)r;
 	}
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	return vc_meta_ok(s->meta) ? (long)n : vc_nomem(err, "the script's words");
 }
 
@@ -265,8 +260,7 @@ static void close_ops(struct vc_source *s)
 }
 
 const struct vc_source_type vc_source_ops = {
-	.name = "ops",
-	.summary = "operation scripts, one allocation or free per line",
+	.name = "ops", .summary = "operation scripts, one allocation or free per line",
 	.state_size = sizeof(struct state), .probe = probe, .open = open_ops, .next = next,
 	.close = close_ops,
 };

@@ -5,8 +5,6 @@
  * "free" (rmm/mr/logging_resource_adaptor.hpp, 25.12; Time is %H:%M:%S.%f of its logger, Stream a
  * pointer in hexadecimal). Sizes are those that were asked for. Lines may have been written by
  * several threads; they stand in the order in which they happened. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/map.h"
@@ -168,13 +166,10 @@ static long next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc
 	while (n < cap && (r = next_line(s, buf, field, err)) > 0) {
 		if (!*buf)
 			continue;
-		r = event_of(s, field, &ev[n], err);
-		if (r < 0)
-			return r;
+		VC_TRY(r = event_of(s, field, &ev[n], err));
 		n += (size_t)r;
 	}
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	if (!r && !s->meta->complete && s->meta->unmatched_frees)
 		vc_meta_note(s->meta, "%llu frees are of blocks from before the log began",
 			     (unsigned long long)s->meta->unmatched_frees);

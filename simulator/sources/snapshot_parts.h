@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot_parts.h - shared by snapshot_tree.c (folds while reading) and snapshot_whole.c (the
  * rest). */
-#ifndef VC_SNAPSHOT_PARTS_H
-#define VC_SNAPSHOT_PARTS_H
+#pragma once
 
 #include "common/pickle.h"
 #include "simulator/sources/snapshot_tree.h"
@@ -52,5 +51,3 @@ uint64_t snapshot_pool(const struct tree *t,
 		       const struct vc_pickle_value *v); /* (a, b), else 0 */
 /* How a pickle becomes this tree. */
 void snapshot_builder(struct tree *t, struct vc_pickle_builder *b);
-
-#endif

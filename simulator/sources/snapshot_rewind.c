@@ -6,9 +6,6 @@
  * free_block). */
 #include "simulator/sources/snapshot_rewind.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/map.h"
 #include "common/vec.h"
 

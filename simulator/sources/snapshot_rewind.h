@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot_rewind.h - the heap at the first event: the final heap, played backwards. */
-#ifndef VC_SNAPSHOT_REWIND_H
-#define VC_SNAPSHOT_REWIND_H
+#pragma once
 
 #include "simulator/sources/snapshot_tree.h"
 
@@ -19,5 +18,3 @@ int snapshot_final_heap(const struct snapshot *s, uint16_t device, struct snapsh
 int snapshot_start_heap(const struct snapshot *s, uint16_t device, struct snapshot_heap *h,
 			struct vc_error *err);
 void snapshot_heap_fini(struct snapshot_heap *h);
-
-#endif

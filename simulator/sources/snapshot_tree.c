@@ -6,9 +6,6 @@
  * events. Only segments, blocks and settings are kept as generic values until the end. */
 #include "simulator/sources/snapshot_tree.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/mapped.h"
 #include "common/vec.h"
 #include "simulator/sources/snapshot_parts.h"

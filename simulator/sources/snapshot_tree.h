@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot_tree.h - a PyTorch memory snapshot as plain records, straight from the pickle. */
-#ifndef VC_SNAPSHOT_TREE_H
-#define VC_SNAPSHOT_TREE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/event.h"
 #include "common/io.h"
@@ -68,5 +63,3 @@ struct snapshot {
 int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,
 		  struct vc_error *err);
 void snapshot_fini(struct snapshot *s);
-
-#endif

@@ -4,8 +4,6 @@
 #include "common/vec.h"
 #include "simulator/sources/snapshot_parts.h"
 
-#include <stdlib.h>
-
 /* A number that a dictionary must or may have. */
 static int field(struct tree *t, const struct vec *d, uint32_t key, bool must, uint64_t *to)
 {

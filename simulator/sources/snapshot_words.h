@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot_words.h - the words of a PyTorch memory snapshot. They are entered into a fresh string
  * dictionary first, so that comparing a key is comparing a small number. */
-#ifndef VC_SNAPSHOT_WORDS_H
-#define VC_SNAPSHOT_WORDS_H
-
-#include <string.h>
+#pragma once
 
 #include "common/meta.h"
 
@@ -45,5 +42,3 @@ static inline int snapshot_words(struct vc_meta *meta, struct vc_error *err)
 			return vc_fail(err, VC_EINTERNAL, "the string dictionary is not fresh");
 	return 0;
 }
-
-#endif

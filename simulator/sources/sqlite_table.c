@@ -3,8 +3,6 @@
 #include "simulator/sources/sqlite_table.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 enum {
@@ -288,7 +286,6 @@ static int on_schema(void *arg, int64_t row, const struct vc_sqlite_value *v, st
 {
 	struct wanted *w = arg;
 
-	(void)row; (void)err;
 	if (v[0].kind == VC_SQLITE_TEXT && is_word(v[0].text, v[0].len, "table") &&
 	    v[1].kind == VC_SQLITE_TEXT && is_word(v[1].text, v[1].len, w->table) &&
 	    v[2].kind == VC_SQLITE_INT && v[2].v > 0 && v[2].v <= UINT32_MAX &&

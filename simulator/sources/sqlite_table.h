@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sqlite_table.h - reads whole tables of an SQLite database that lies in memory, as its file format
  * describes them (https://www.sqlite.org/fileformat2.html): no queries, no indices, no journal. */
-#ifndef VC_SQLITE_TABLE_H
-#define VC_SQLITE_TABLE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 
@@ -38,5 +33,3 @@ int vc_sqlite_open(struct vc_sqlite *db, const uint8_t *at, size_t n, struct vc_
  * or it lacks the first `must` columns (others are NULL then); < 0. */
 int vc_sqlite_each(const struct vc_sqlite *db, const char *table, const char *const *columns,
 		   size_t n, size_t must, vc_sqlite_row *fn, void *arg, struct vc_error *err);
-
-#endif

@@ -3,9 +3,6 @@
  *
  * Per device: the heap before the first event (the final one, played backwards), the events with
  * addresses turned into ids, the final heap. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/map.h"
@@ -273,15 +270,11 @@ static int heap_event(struct state *st, struct vc_meta *m, struct vc_event *ev,
 		b = &st->heap.block[seg->block + st->block++];
 		VC_TRY(b->state == SNAP_INACTIVE ? 0 : block_id(st, m, b, &id, err));
 		*ev = (struct vc_event){
-			.kind = VC_EV_HEAP_BLOCK,
-			.addr = b->addr,
-			.id = id,
-			.stream = seg->stream,
+			.kind = VC_EV_HEAP_BLOCK, .addr = b->addr, .id = id, .stream = seg->stream,
 			.size = b->requested == UINT64_MAX ?
 					b->state == SNAP_INACTIVE ? 0 : b->size :
 					b->requested,
-			.site = b->site,
-			.device = (uint16_t)st->device,
+			.site = b->site, .device = (uint16_t)st->device,
 			.flags = (uint8_t)(final | (b->state == SNAP_LIVE ? VC_EVF_LIVE : 0) |
 					   (b->state == SNAP_PENDING ? VC_EVF_PENDING : 0)),
 		};
@@ -515,9 +508,7 @@ static long next(struct vc_source *src, struct vc_event *ev, size_t cap, struct 
 
 	while (n < cap) {
 		if (st->few_at == st->few_n) {
-			rc = refill(st, src->meta, err);
-			if (rc < 0)
-				return rc;
+			VC_TRY(rc = refill(st, src->meta, err));
 			if (!rc)
 				break;
 		}

@@ -24,8 +24,7 @@ static void close_vct(struct vc_source *s)
 }
 
 const struct vc_source_type vc_source_vct = {
-	.name = "vct",
-	.summary = "vramcast's own traces",
+	.name = "vct", .summary = "vramcast's own traces",
 	.state_size = sizeof(struct state), .probe = vc_decoder_probe, .open = open_vct,
 	.next = next, .close = close_vct,
 };

@@ -71,18 +71,12 @@ const char *vc_time_pace_words(const struct vc_timing *t, char *buf, size_t n)
 
 static void real_or_null(struct vc_emit *e, const char *key, bool known, double v)
 {
-	if (known)
-		vc_emit_real(e, key, NULL, v);
-	else
-		vc_emit_null(e, key, NULL);
+	vc_emit_real(vc_emit_known(e, known), key, NULL, v);
 }
 
 static void uint_or_null(struct vc_emit *e, const char *key, bool known, uint64_t v)
 {
-	if (known)
-		vc_emit_uint(e, key, NULL, v);
-	else
-		vc_emit_null(e, key, NULL);
+	vc_emit_uint(vc_emit_known(e, known), key, NULL, v);
 }
 
 static const char *basis(const struct vc_timing *t)

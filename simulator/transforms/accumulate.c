@@ -5,7 +5,6 @@
  * forward and backward are repeated; in the repetitions a gradient is a temporary: autograd adds it
  * to the one that is there and gives it back, in recordings two allocations later in the median
  * (76 gradients, 0 to 3). */
-#include <stdio.h>
 
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"

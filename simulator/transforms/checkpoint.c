@@ -3,9 +3,6 @@
  * (simulator/anatomy/layers.h); what a segment keeps for its backward pass is given back as soon as
  * it was used, but for its output, and asked for again in the same order just before the segment's
  * backward pass begins. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/replay/transform.h"
@@ -125,8 +122,7 @@ static int add_segment(struct plan *p, const struct vc_layer *y, const struct vc
 	const struct vc_anatomy *a = &p->c->a;
 	struct vc_layer all = { .from = y->from, .to = z[-1].to };
 	struct segment s = { .from = all.from,
-			    .to = all.to,
-			    .again = SIZE_MAX,
+			    .to = all.to, .again = SIZE_MAX,
 			    .end_event = all.to < a->n ? a->block[all.to].event :
 							 a->span[forward].end };
 	size_t output = vc_layers_output(&all, a, forward);
@@ -616,7 +612,6 @@ const struct vc_source_type vc_transform_checkpoint = {
 	.summary = "activation checkpointing: recompute layers in the backward pass",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 8, .up = 8, .layout = true },
-	.margin_with = margin_with,
-	.step = step, .remedies = remedies, .open = checkpoint_open,
+	.margin_with = margin_with, .step = step, .remedies = remedies, .open = checkpoint_open,
 	VC_WHOLE(rewrite),
 };

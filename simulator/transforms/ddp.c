@@ -35,7 +35,6 @@ static int ddp_open(struct vc_source *s, struct vc_error *err)
 
 static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 {
-	(void)r;
 	return b->size;
 }
 
@@ -88,8 +87,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 }
 
 const struct vc_source_type vc_transform_ddp = {
-	.name = "ddp",
-	.summary = "DistributedDataParallel: gradient buckets",
+	.name = "ddp", .summary = "DistributedDataParallel: gradient buckets",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 0.5, .up = 0.5 },
 	.open = ddp_open,

@@ -32,8 +32,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	struct vc_anatomy a;
 	int r = vc_whole_anatomy(w, s->meta, &a, err);
 
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	if (!a.iterations)
 		r = vc_fail(err, VC_EUSAGE,
 			    "empty_cache: no iterations found in the recording; mark them "
@@ -62,8 +61,7 @@ static const struct vc_remedy remedies[] = {
 	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_empty_cache = {
-	.name = "empty_cache",
-	.summary = "call empty_cache() where phases meet",
+	.name = "empty_cache", .summary = "call empty_cache() where phases meet",
 	.params = params, .config_size = sizeof(struct config),
 	/* exact: the requests stay as recorded and the allocator is simulated */
 	.margin = &(const struct vc_margin){ 0 },

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fraction.c - what-if: torch.cuda.set_per_process_memory_fraction at the start. */
-#include <string.h>
 
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/rewrite.h"
@@ -41,8 +40,7 @@ static const struct vc_remedy remedies[] = {
 	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_fraction = {
-	.name = "fraction",
-	.summary = "limit the process to a share of the device from the start",
+	.name = "fraction", .summary = "limit the process to a share of the device from the start",
 	.params = params, .config_size = sizeof(struct config),
 	/* exact: the requests stay as recorded and the allocator is simulated */
 	.margin = &(const struct vc_margin){ 0 },

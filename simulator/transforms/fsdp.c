@@ -14,7 +14,6 @@
  * before each gather with two units on their way back, for the older of them (limit_all_gathers).
  *
  * The blocks of each stream are of a pool of their own, which is most of what FSDP reserves. */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/replay/transform.h"
@@ -557,8 +556,7 @@ static const struct vc_remedy remedies[] = {
 	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_fsdp = {
-	.name = "fsdp",
-	.summary = "fully sharded data parallel over several cards",
+	.name = "fsdp", .summary = "fully sharded data parallel over several cards",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 5, .up = 4, .blind = 25 },
 	.remedies = remedies, .open = fsdp_open,

@@ -133,9 +133,7 @@ static long leak_next(struct vc_source *s, struct vc_event *ev, size_t cap, stru
 
 		l->w.m = l->w.at = 0;
 		l->over = l->made++ == cfg->steps;
-		r = l->over ? vc_clone_rest(&l->c, l->rest, err) : one_more(l, err);
-		if (r < 0)
-			return r;
+		VC_TRY(r = l->over ? vc_clone_rest(&l->c, l->rest, err) : one_more(l, err));
 		s->meta->max_id = l->w.next_id;
 	}
 	return n;
@@ -148,8 +146,7 @@ static void leak_close(struct vc_source *s)
 }
 
 const struct vc_source_type vc_transform_leak = {
-	.name = "leak",
-	.summary = "many more iterations: what each leaves behind adds up",
+	.name = "leak", .summary = "many more iterations: what each leaves behind adds up",
 	.params = params, .config_size = sizeof(struct config),
 	/* exact: the repeated step was recorded; that it stays the same is the question asked */
 	.margin = &(const struct vc_margin){ 0 },

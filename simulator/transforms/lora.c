@@ -5,8 +5,6 @@
  * back by itself right behind that gradient (the input of a layer, the values a norm scales); an
  * adapted layer keeps its input for the adapter. Shapes are guessed (simulator/rewrite/shapes.h).
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/torch_names.h"
 #include "simulator/replay/transform.h"
@@ -377,7 +375,6 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 static int leave(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
 		 struct vc_error *err)
 {
-	(void)p;
 	return vc_resize_release(r, e, err);
 }
 
@@ -400,21 +397,18 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 
 static void step(const void *config, struct vc_step_change *c)
 {
-	(void)config;
 	c->frozen = true;
 }
 
 static const struct vc_remedy remedies[] = {
 	{ .cost = VC_COST_MODEL, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
-	  .avoid = VC_TRAIT_CONVOLUTIONAL,
-	  .text = "low-rank adapters instead of full training",
+	  .avoid = VC_TRAIT_CONVOLUTIONAL, .text = "low-rank adapters instead of full training",
 	  .paste = "model = peft.get_peft_model(model, peft.LoraConfig(r=8, "
 		   "target_modules='all-linear'))" },
 	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_lora = {
-	.name = "lora",
-	.summary = "low-rank adapters instead of full training",
+	.name = "lora", .summary = "low-rank adapters instead of full training",
 	.params = lora_params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 20, .up = 12, .layout = true },
 	.step = step, .remedies = remedies, .open = lora_open,
@@ -422,8 +416,7 @@ const struct vc_source_type vc_transform_lora = {
 };
 
 const struct vc_source_type vc_transform_qlora = {
-	.name = "qlora",
-	.summary = "low-rank adapters over 4-bit weights",
+	.name = "qlora", .summary = "low-rank adapters over 4-bit weights",
 	.params = qlora_params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 30, .up = 20, .layout = true },
 	.open = lora_open,

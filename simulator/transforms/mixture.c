@@ -2,8 +2,6 @@
 /* mixture.c - what-if: batches of varying length. Each added iteration has its own share of the
  * recorded data, spread evenly over the range (golden-ratio sequence: the same on every machine).
  */
-#include <math.h>
-#include <stdlib.h>
 
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
@@ -95,8 +93,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 }
 
 const struct vc_source_type vc_transform_mixture = {
-	.name = "mixture",
-	.summary = "iterations with varying amounts of data",
+	.name = "mixture", .summary = "iterations with varying amounts of data",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 5, .up = 5 },
 	.open = mixture_open,

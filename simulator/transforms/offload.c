@@ -3,7 +3,6 @@
  * out soon after they are made, back when the operation that needs them begins, and gone when it
  * ends. What an operation saves includes its weights: their copies come back beside the
  * activations. */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/replay/transform.h"
@@ -22,8 +21,6 @@ static const struct vc_param params[] = {
 
 static int offload_open(struct vc_source *s, struct vc_error *err)
 {
-	(void)s;
-	(void)err;
 	return VC_OK;
 }
 
@@ -163,8 +160,7 @@ static const struct vc_remedy remedies[] = {
 	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_offload = {
-	.name = "offload",
-	.summary = "activations wait in host memory",
+	.name = "offload", .summary = "activations wait in host memory",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 17, .up = 13, .layout = true },
 	.remedies = remedies, .open = offload_open,

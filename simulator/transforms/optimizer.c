@@ -2,8 +2,6 @@
 /* optimizer.c - what-if: another optimizer. Its states replace the recorded ones, its temporaries
  * the large blocks of the recorded optimizer phases. Shapes are not recorded; Adafactor's
  * states follow those of simulator/rewrite/shapes.h. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "simulator/anatomy/reduction.h"
 #include "simulator/anatomy/formulas.h"
@@ -36,7 +34,6 @@ static int optimizer_open(struct vc_source *s, struct vc_error *err)
 
 static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 {
-	(void)r;
 	if (b->category == VC_CAT_STATE)
 		return 0;
 	return b->category == VC_CAT_OPTIMIZER_TEMP && b->size >= SMALL ? 0 : b->size;

@@ -5,7 +5,6 @@
  * micro-batches, gradients while later ones run, and buffers for what it receives of every
  * micro-batch; the last keeps the outputs of all and joins them. Without layers: an equal share
  * of everything. */
-#include <stdlib.h>
 
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/resize.h"
@@ -265,10 +264,7 @@ static int leave(struct vc_resize *r, const struct vc_span *s, const struct vc_e
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
 	struct pipe p = { .r = { .config = s->config,
-			       .size = size_of,
-			       .prepare = prepare,
-			       .enter = enter,
-			       .leave = leave,
+			       .size = size_of, .prepare = prepare, .enter = enter, .leave = leave,
 			       .held_by_gradient = true,
 			       .meta = s->meta } };
 	int rc = vc_resize_run(&p.r, s, w, err);
@@ -285,8 +281,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 }
 
 const struct vc_source_type vc_transform_pp = {
-	.name = "pp",
-	.summary = "pipeline parallel: one stage of several (an estimate)",
+	.name = "pp", .summary = "pipeline parallel: one stage of several (an estimate)",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 12, .up = 22 },
 	.open = pp_open,

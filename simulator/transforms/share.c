@@ -4,7 +4,6 @@
  * worst: the others hold what a caching allocator holds once it has seen its own peak, which is the
  * steady state of such processes. aligned: they are always where this one is. optimal: they need
  * only what is live, and peak when this one does not (the mean). */
-#include <stdlib.h>
 
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/rewrite.h"
@@ -114,8 +113,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 }
 
 const struct vc_source_type vc_transform_share = {
-	.name = "share",
-	.summary = "several such processes on one card",
+	.name = "share", .summary = "several such processes on one card",
 	.params = params, .config_size = sizeof(struct config),
 	/* exact: what the others hold is what the parameters say they hold */
 	.margin = &(const struct vc_margin){ 0 },

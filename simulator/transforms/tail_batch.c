@@ -41,8 +41,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 }
 
 const struct vc_source_type vc_transform_tail_batch = {
-	.name = "tail_batch",
-	.summary = "a last batch of another size, then a usual one",
+	.name = "tail_batch", .summary = "a last batch of another size, then a usual one",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 1, .up = 3 },
 	.step = vc_step_unchanged, /* one shorter step at the end */

@@ -58,8 +58,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 }
 
 const struct vc_source_type vc_transform_tp = {
-	.name = "tp",
-	.summary = "tensor parallel over several cards (an estimate)",
+	.name = "tp", .summary = "tensor parallel over several cards (an estimate)",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 30, .up = 30 },
 	.open = tp_open,

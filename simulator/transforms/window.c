@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* window.c - what-if: only a part of the recording. What is alive where it begins is asked for
  * first, so that every block that is given back was asked for. */
-#include <stdlib.h>
 
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/replay/transform.h"
@@ -26,8 +25,7 @@ static int by_iterations(struct vc_source *s, const struct vc_whole *w, size_t *
 	struct vc_anatomy a;
 	int r = vc_whole_anatomy(w, s->meta, &a, err);
 
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	*from = *to = w->n;
 	for (size_t k = 0; k < a.spans; k++) {
 		uint32_t i = a.span[k].iteration;
@@ -89,8 +87,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 }
 
 const struct vc_source_type vc_transform_window = {
-	.name = "window",
-	.summary = "only a part of the recording: some events or some iterations",
+	.name = "window", .summary = "only a part of the recording: some events or some iterations",
 	.params = params, .config_size = sizeof(struct config),
 	/* exact: nothing but the recording is replayed */
 	.margin = &(const struct vc_margin){ 0 },

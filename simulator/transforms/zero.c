@@ -11,8 +11,6 @@
  * parameters, the bucket and a shard of gradients stay for good; parameters are gathered in parts
  * on a stream of their own, and stay until their gradient is there as long as fewer than
  * stage3_max_live_parameters are. Activations stay as recorded. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/anatomy/formulas.h"
@@ -306,7 +304,6 @@ static int asked(struct vc_resize *r, const struct vc_block_life *b, const struc
 	struct zero *z = zero_of(r);
 	const struct config *c = config_of(z);
 
-	(void)b;
 	if (!z->waiting || e[-1].kind != VC_EV_FREE)
 		return VC_OK;
 	z->waiting = false;
@@ -554,8 +551,7 @@ static const struct vc_remedy remedies[] = {
 	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_zero = {
-	.name = "zero",
-	.summary = "DeepSpeed ZeRO stages 0 to 3, with offload to the host",
+	.name = "zero", .summary = "DeepSpeed ZeRO stages 0 to 3, with offload to the host",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 6, .up = 12 },
 	.margin_with = margin_with, .remedies = remedies, .open = zero_open,

@@ -9,7 +9,7 @@ T=tests/transforms/recordings R=tests/recordings L=tests/ladders/recordings
 # What the blocks are, and in which phase they were asked for: number and bytes of each kind
 anatomy() { # RECORDING
 	echo "== $1"
-	"$VRAMCAST" info "$1" 2>&1 | grep -E '^  (iterations|layers|steps) |^ +[0-9]+ at |leak|grows|lengths' | grep -v '^  command '
+	"$VRAMCAST" info -q "$1" 2>&1 | grep -E '^  (iterations|layers|steps) |^ +[0-9]+ at |leak|grows|lengths' | grep -v '^  command '
 	"$VRAMCAST" dump --anatomy "$1" 2>&1 | awk '/ alloc .* is=/ {
 		size = is = phase = ""
 		for (i = 4; i <= NF; i++) {

@@ -31,14 +31,7 @@ sweep slow sweep '[1-9][0-9]* of 600 runs, [0-9]+ s'
 check "the lines of a sweep are the same under a terminal" cmp "$TMP/piped" "$TMP/out"
 BOTH=1 sweep seen 80
 check "the rows of a table are whole between the lines" test "$(printf '%s\n' "$left" | grep -cE '^batch=[0-9]+ +(fits|oom|flushes|undecided) .*iB')" = 600
-python3 -c '
-import random
-random.seed(1)
-print("id,lower,upper,size")
-for i in range(1500):
-    a = random.randrange(1000)
-    print(f"{i},{a},{a + random.randrange(1, 300)},{random.randrange(1, 1000)}")' > "$TMP/problem.csv"
-slow plan '1500 blocks are packed, [0-9]+ s' plan "$TMP/problem.csv" --effort 20
+slow plan 'the blocks of the recording are packed, [0-9]+ s' plan traces/lm-medium-ctx1024.vct --effort 20
 slow tune 'of [0-9]+ settings, [0-9]+ s' tune traces/lm-medium-ctx1024.vct -g rtx4090 -j1 --top 1000
 
 # A program that is tried: here one that records nothing, so the line makes room for the error.

@@ -18,33 +18,6 @@ head -c -200 "$TMP/part2" > "$TMP/torn"
 run reduce "$TMP/torn" -o "$TMP/merged"
 expect "a last line that was cut off is dropped and counted" 0 '' '2 lines of 1 file, 0 there twice, 1 cut off; 2 kept'
 
-# by another program: the front, and the largest of each group
-cat > "$TMP/front.py" <<'P'
-import json, sys
-runs = [json.loads(l) for l in open(sys.argv[1])]
-def goal(r): return r["peak_used"], -r["vary_fraction"]
-for r in runs: r["vary_fraction"] = float(r["vary"]["fraction"])
-front = [r["id"] for r in runs if not any(goal(o) != goal(r) and all(a <= b for a, b in zip(goal(o), goal(r))) for o in runs)]
-groups = {}
-for r in runs:
-    key = tuple((k, v) for k, v in r["vary"].items() if k != "conf")
-    best = groups.get(key)
-    if best is None or r["peak_reserved"] > best["peak_reserved"]: groups[key] = r
-print(front); print(sorted(r["id"] for r in groups.values()))
-P
-ids() { sed 's/^{"id":\([0-9]*\),.*/\1/' "$1" | tr '\n' ' '; }
-if python3 "$TMP/front.py" "$TMP/all" > "$TMP/want" 2> /dev/null; then
-	"$VRAMCAST" reduce -q "$TMP/all" --max conf > "$TMP/max"
-	check "--max: the same lines as by Python" \
-		test "[$(ids "$TMP/max" | sed 's/ $//; s/ /, /g')]" = "$(sed -n 2p "$TMP/want")"
-	sed 's/"fraction":"\([0-9.]*\)"/"fraction":\1/' "$TMP/all" > "$TMP/numbers"
-	"$VRAMCAST" reduce -q "$TMP/numbers" --pareto peak_used,-vary.fraction > "$TMP/front"
-	check "--pareto: the same lines as by Python" \
-		test "[$(ids "$TMP/front" | sed 's/ $//; s/ /, /g')]" = "$(sed -n 1p "$TMP/want")"
-else
-	skip "--max and --pareto against Python" "no python3"
-fi
-
 run reduce "$TMP/part1" "$TMP/part2" "$TMP/part3" "$TMP/part4" --runs 12 -o "$TMP/merged"
 expect "--runs: all are there" 0
 run reduce "$TMP/part1" "$TMP/part2" "$TMP/part4" --runs 12 -o "$TMP/lost"
@@ -54,10 +27,6 @@ run reduce "$TMP/all" --runs 13
 expect "--runs: the end is missing" 1 '' '1 of 13 runs are missing, run 12 first'
 run reduce "$TMP/all" --runs 7
 expect "--runs: more than there are" 1 '' 'run 11 is there, and --runs 7 ends before it'
-run reduce "$TMP/all" --max batch
-expect "a key that is not varied" 2 '' 'run 0 varies no batch'
-run reduce "$TMP/all" --pareto a,b,c,d,e
-expect "too many fields" 2 '' 'one to 4 fields'
 sed 's/"peak_used":[0-9]*/"peak_used":1/' "$TMP/part1" > "$TMP/other"
 run reduce "$TMP/part1" "$TMP/other" -o "$TMP/none"
 expect "parts of two sweeps" 1 '' 'run 0 is in .*part1 and in .*other, and they do not agree'

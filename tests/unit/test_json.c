@@ -2,7 +2,7 @@
 /* test_json.c - JSON is read token by token and written so that it reads back. */
 #include "tests/support/test.h"
 
-#include "common/json.h"
+#include "common/value.h"
 
 /* The tokens of a document as text: {k:v} with 'texts', numbers as written. */
 static int spell(const char *doc, size_t n, char *out, size_t cap, struct vc_error *err)
@@ -234,6 +234,56 @@ static void what_is_written_reads_back(void **unused)
 	free(doc);
 }
 
+static struct vc_value *parse(const char *doc, struct vc_error *err)
+{
+	return vc_value_parse(doc, strlen(doc), err);
+}
+
+static void a_document_is_read_whole(void **state)
+{
+	struct vc_error err = { 0 };
+	struct vc_value *v = parse("{\"a\":[1,-2,\"x\"],\"b\":{\"c\":2.5},\"d\":null}", &err);
+	const struct vc_value *a = vc_value_get(v, "a"), *b = vc_value_get(v, "b"),
+			      *c = vc_value_get(b, "c");
+	uint64_t n = 0;
+
+	(void)state;
+	assert_true(vc_value_count(a->first, &n) && n == 1);
+	assert_false(vc_value_count(a->first->next, &n));
+	assert_string_equal(a->first->next->next->text, "x");
+	assert_string_equal(c->text, "2.5");
+	assert_false(vc_value_count(c, &n));
+	assert_int_equal(vc_value_get(v, "d")->kind, VC_J_NULL);
+	assert_null(vc_value_get(v, "e"));
+	assert_null(vc_value_text(v, "d"));
+	vc_value_free(v);
+	assert_null(parse("[1,2", &err));
+	assert_true(strlen(err.message) > 0);
+	assert_null(parse("[1] 2", &err));
+	assert_null(parse("", &err));
+}
+
+static void lines_come_one_by_one(void **state)
+{
+	static const char doc[] = "one\n\nthree";
+	struct vc_error err = { 0 };
+	struct vc_input *in = vc_input_memory(doc, strlen(doc), &err);
+	size_t cap = 0, n;
+	char *line = NULL;
+
+	(void)state;
+	assert_int_equal(vc_input_line(in, 5, &line, &cap, &n, &err), 1);
+	assert_string_equal(line, "one");
+	assert_int_equal(vc_input_line(in, 5, &line, &cap, &n, &err), 1);
+	assert_int_equal(n, 0);
+	assert_int_equal(vc_input_line(in, 4, &line, &cap, &n, &err), VC_EFORMAT);
+	assert_int_equal(vc_input_line(in, 5, &line, &cap, &n, &err), 1);
+	assert_string_equal(line, "three");
+	assert_int_equal(vc_input_line(in, 5, &line, &cap, &n, &err), 0);
+	free(line);
+	vc_input_close(in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +295,8 @@ int main(void)
 		cmocka_unit_test(skipping_goes_past_a_value),
 		cmocka_unit_test(what_is_skipped_is_checked),
 		cmocka_unit_test(what_is_written_reads_back),
+		cmocka_unit_test(a_document_is_read_whole),
+		cmocka_unit_test(lines_come_one_by_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

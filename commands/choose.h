@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* choose.h - `vramcast X`: which command X is for, by what X is. */
+#pragma once
+
+#include "common/opt.h"
+
+struct vc_choice {
+	char *word[64];     /* the command and its arguments; lent, or in text */
+	size_t n;
+	char why[400];      /* "run.vct is a recording" */
+	char text[1200];    /* a path that was found */
+	char card[64];
+	char *found[48];    /* of a folder; owned */
+};
+
+/* What a command line that names no command means; `gpu`: a card named before X, or NULL. VC_EUSAGE
+ * with a sentence where it may mean several things or nothing. Standard input can be read again. */
+int vc_choose(size_t argc, char **argv, const char *gpu, const char *const *commands, size_t n,
+	      struct vc_choice *c, struct vc_error *err);
+
+void vc_choice_fini(struct vc_choice *c);
+
+/* The card of this machine as the table knows it, by NVIDIA's library; NULL: there is none. */
+const char *vc_card_here(char *buf, size_t n);
+
+/* How `vramcast help` and the man page tell it. */
+extern const char vc_choose_rules[];

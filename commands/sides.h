@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sides.h - two recordings that are held against each other. */
+#pragma once
+
+#include "commands/run_and_write.h"
+#include "common/emit.h"
+#include "simulator/advise/diff.h"
+
+struct vc_side { struct vc_session s; struct vc_plan *plan; struct vc_result run; };
+
+/* One of them, replayed with what a diff and `sink` (or NULL) look at; `whole`: on a card without
+ * end. *x is zeroed before, and closed afterwards whatever happened. */
+int vc_side_open(struct vc_side *x, const struct vc_run_options *opt, const char *path,
+		 const struct vc_sink_type *sink, bool whole, struct vc_error *err);
+void vc_side_close(struct vc_side *x);
+int vc_sides_diff(const struct vc_side x[2], struct vc_diff *d, struct vc_error *err);
+/* {"a": ..., "b": ...} */
+void vc_sides_emit(struct vc_emit *e, const char *key, const uint64_t v[2]);

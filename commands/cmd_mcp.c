@@ -16,7 +16,7 @@ static const char *kind_of(enum vc_option_type type)
 	case VC_O_FLAG: case VC_O_NOT: return "flag";
 	case VC_O_UINT: case VC_O_JOBS: return "uint";
 	case VC_O_LIST: case VC_O_FILES: return "list";
-	case VC_O_REAL: return "real";
+	case VC_O_REAL: case VC_O_COUNT: return "real";
 	default: return "text";
 	}
 }
@@ -26,6 +26,8 @@ static void emit_options(struct vc_emit *e, const struct vc_command *c)
 	vc_emit_array(e, c->name, NULL);
 	for (size_t k = 0; c->options[k]; k++)
 		for (const struct vc_option *o = c->options[k]; o->name; o++) {
+			if (!o->help || o->type == VC_O_AS)
+				continue;
 			vc_emit_object(e, NULL, NULL);
 			vc_emit_text(e, "name", NULL, o->name);
 			vc_emit_text(e, "kind", NULL, kind_of(o->type));

@@ -2,11 +2,8 @@
 /* fit_anything.c - fit --find anything: whatever makes it fit, the cheapest first. */
 
 #include "commands/fit_find.h"
-#include "commands/rehearsal.h"
-#include "common/vec.h"
 #include "simulator/search/anything_words.h"
 #include "simulator/search/recompute_words.h"
-#include "simulator/time/time.h"
 
 enum { FITS = 0, NEVER = 3, UNDECIDED = 6 };
 enum { PROOFS = 3, SPEC = 1 << 14 };
@@ -14,52 +11,33 @@ enum { PROOFS = 3, SPEC = 1 << 14 };
 #define MOST 2000u
 
 struct find {
-	const struct vc_fit_ask *ask;
-	struct vc_session s;
-	struct vc_plan *plan; size_t plans;
+	struct vc_fit_on on;
 	struct vc_anything *search; /* one per plan */
 	struct vc_any_proof proof[PROOFS]; size_t proofs; /* of the first */
 };
 
-static int find_in(void *find, char *path, const struct vc_run_options *opt,
-		   struct vc_rehearsal *h, struct vc_error *err)
+static int begin(void *find, struct vc_rehearsal *h, struct vc_error *err)
 {
 	struct find *f = find;
-	uint64_t most = f->ask->most < MOST ? f->ask->most : MOST;
 
 	(void)h;
-	VC_TRY(vc_session_open(&f->s, opt, 1, &path, VC_SESSION_IN_MEMORY, err));
-	VC_TRY(vc_time_open(&f->s, err));
-	VC_TRY(vc_session_plans(&f->s, &f->plan, &f->plans, err));
-	f->search = calloc(f->plans + 1, sizeof(*f->search));
-	VC_HAVE(f->search, "the cards", err);
-	for (size_t i = 0; i < f->plans; i++) {
-		if (!f->plan[i].capacity)
-			return vc_fail(err, VC_EUSAGE,
-				       "say what it has to fit on: -g GPU or --capacity SIZE");
-		VC_TRY(vc_anything_search(&f->search[i], &f->s, &f->plan[i], most, err));
-	}
-	return VC_OK;
+	f->search = calloc(f->on.plans + 1, sizeof(*f->search));
+	return f->search ? VC_OK : vc_nomem(err, "the cards");
 }
 
-static int say(const void *find, struct vc_error *err)
+static int search(void *find, size_t card, struct vc_error *err)
+{
+	struct find *f = find;
+	uint64_t most = f->on.ask->most < MOST ? f->on.ask->most : MOST;
+
+	return vc_anything_search(&f->search[card], &f->on.s, &f->on.plan[card], most, err);
+}
+
+static void say(const void *find, size_t card, struct vc_emit *e)
 {
 	const struct find *f = find;
-	struct vc_emit *e = vc_emit_stdout(f->ask->json, err);
 
-	if (!e)
-		return err->status;
-	vc_emit_object(e, NULL, "");
-	vc_emit_text(e, "schema", NULL, "vramcast.fit-anything/1");
-	vc_emit_array(e, "cards", "");
-	for (size_t i = 0; i < f->plans; i++) {
-		vc_emit_object(e, NULL, "");
-		vc_anything_say(e, &f->search[i], f->proof, i ? 0 : f->proofs);
-		vc_emit_end(e);
-	}
-	vc_emit_end(e);
-	vc_emit_end(e);
-	return vc_emit_done(e, err);
+	vc_anything_say(e, &f->search[card], f->proof, card ? 0 : f->proofs);
 }
 
 static int code_of(const void *find)
@@ -100,7 +78,7 @@ static bool outside(const struct find *f, const struct vc_any_found *c, char *co
 		}
 		while (k < l->n && strcmp(l->at[k].change, w->change))
 			k++;
-		if (k == l->n || !vc_recompute_spec(l, f->s.rec->meta, k, spec, SPEC))
+		if (k == l->n || !vc_recompute_spec(l, f->on.s.rec->meta, k, spec, SPEC))
 			return false;
 		*layers = true;
 	}
@@ -137,18 +115,19 @@ static int prove(void *find, struct vc_rehearsal *h, struct vc_error *err)
 	return r;
 }
 
-static const struct vc_fit_steps steps = { find_in, prove, say, code_of };
+static const struct vc_fit_steps steps = { "vramcast.fit-anything/1", begin, search, prove, say,
+					   code_of };
 
 static int find_anything(const struct vc_fit_ask *ask, size_t argc, char **argv,
 			 struct vc_console *con)
 {
-	struct find f = { .ask = ask };
-	int r = vc_fit_take(&steps, &f, ask, argc, argv, con);
+	struct find f = { .on.ask = ask };
+	int r = vc_fit_take(&steps, &f, argc, argv, con);
 
-	for (size_t i = 0; f.search && i < f.plans; i++)
+	for (size_t i = 0; f.search && i < f.on.plans; i++)
 		vc_anything_fini(&f.search[i]);
-	VC_FREE(f.search, f.plan);
-	vc_session_close(&f.s);
+	free(f.search);
+	vc_fit_left(&f.on);
 	return r;
 }
 

@@ -2,57 +2,46 @@
 /* fit_checkpoint.c - fit --find checkpoint: which layers to compute twice so that it fits. */
 
 #include "commands/fit_find.h"
-#include "commands/rehearsal.h"
-#include "common/vec.h"
 #include "simulator/search/recompute_words.h"
-#include "simulator/time/time.h"
 
 enum { FITS = 0, NEVER = 3, UNDECIDED = 6 };
 enum { PROOFS = 6, SPEC = 1 << 14 };
 
 struct find {
-	const struct vc_fit_ask *ask;
-	struct vc_session s;
-	struct vc_plan *plan; size_t plans;
+	struct vc_fit_on on;
+	const char *seen; /* a recording with all layers computed twice, or NULL */
 	struct vc_recompute_search *search; /* one per plan */
 	struct vc_recompute_proof proof[PROOFS]; size_t proofs; /* of the first */
 	char unproven[480]; /* why there is no proof; "": there is, or none was asked for */
 };
 
-static int search_all(struct find *f, const char *seen, struct vc_error *err)
+static int begin(void *find, struct vc_rehearsal *h, struct vc_error *err)
 {
-	f->search = calloc(f->plans + 1, sizeof(*f->search));
-	VC_HAVE(f->search, "the cards", err);
-	for (size_t i = 0; i < f->plans; i++) {
-		if (!f->plan[i].capacity)
-			return vc_fail(err, VC_EUSAGE,
-				       "say what it has to fit on: -g GPU or --capacity SIZE");
-		VC_TRY(vc_recompute_search(&f->search[i], &f->s, &f->plan[i], seen, err));
-	}
-	return VC_OK;
+	struct find *f = find;
+
+	if (h && f->on.plans)
+		VC_TRY(vc_rehearse_layers(h, &f->on.s, f->on.plan, f->unproven,
+					  sizeof(f->unproven), err));
+	f->seen = h && h->seen[0] ? h->seen : NULL;
+	f->search = calloc(f->on.plans + 1, sizeof(*f->search));
+	return f->search ? VC_OK : vc_nomem(err, "the cards");
 }
 
-static int say(const void *find, struct vc_error *err)
+static int search(void *find, size_t card, struct vc_error *err)
+{
+	struct find *f = find;
+
+	return vc_recompute_search(&f->search[card], &f->on.s, &f->on.plan[card], f->seen, err);
+}
+
+static void say(const void *find, size_t card, struct vc_emit *e)
 {
 	const struct find *f = find;
-	struct vc_emit *e = vc_emit_stdout(f->ask->json, err);
 
-	if (!e)
-		return err->status;
-	vc_emit_object(e, NULL, "");
-	vc_emit_text(e, "schema", NULL, "vramcast.fit-checkpoint/1");
-	vc_emit_array(e, "cards", "");
-	for (size_t i = 0; i < f->plans; i++) {
-		vc_emit_object(e, NULL, "");
-		vc_recompute_say(e, &f->search[i], f->s.rec->meta, f->proof, i ? 0 : f->proofs);
-		vc_emit_text(e, "unproven", NULL, f->unproven[0] ? f->unproven : NULL);
-		if (f->unproven[0])
-			vc_emit_line(e, "  not proven: %s", f->unproven);
-		vc_emit_end(e);
-	}
-	vc_emit_end(e);
-	vc_emit_end(e);
-	return vc_emit_done(e, err);
+	vc_recompute_say(e, &f->search[card], f->on.s.rec->meta, f->proof, card ? 0 : f->proofs);
+	vc_emit_text(e, "unproven", NULL, f->unproven[0] ? f->unproven : NULL);
+	if (f->unproven[0])
+		vc_emit_line(e, "  not proven: %s", f->unproven);
 }
 
 static int code_of(const void *find)
@@ -63,20 +52,6 @@ static int code_of(const void *find)
 	if (f->proofs)
 		return vc_recompute_advised(q, f->proof, f->proofs) != SIZE_MAX ? FITS : NEVER;
 	return q->best == SIZE_MAX ? NEVER : q->sure == SIZE_MAX ? UNDECIDED : FITS;
-}
-
-static int find_in(void *find, char *path, const struct vc_run_options *opt,
-		   struct vc_rehearsal *h, struct vc_error *err)
-{
-	struct find *f = find;
-
-	VC_TRY(vc_session_open(&f->s, opt, 1, &path, VC_SESSION_IN_MEMORY, err));
-	VC_TRY(vc_time_open(&f->s, err));
-	VC_TRY(vc_session_plans(&f->s, &f->plan, &f->plans, err));
-	if (h && f->plans)
-		VC_TRY(vc_rehearse_layers(h, &f->s, &f->plan[0], f->unproven, sizeof(f->unproven),
-					  err));
-	return search_all(f, h && h->seen[0] ? h->seen : NULL, err);
 }
 
 /* ---- a program ---- */
@@ -97,12 +72,12 @@ static int prove(struct find *f, struct vc_rehearsal *h, size_t i, char *spec, b
 	struct vc_rehearsed ran;
 
 	h->recompute = q->at[i].layers ? spec : NULL;
-	if (q->at[i].layers && !vc_recompute_spec(q, f->s.rec->meta, i, spec, SPEC)) {
+	if (q->at[i].layers && !vc_recompute_spec(q, f->on.s.rec->meta, i, spec, SPEC)) {
 		snprintf(f->unproven, sizeof(f->unproven), "%s: which modules these layers are "
 			 "is not known from outside of the program", q->at[i].change);
 		return VC_OK;
 	}
-	VC_TRY(vc_recompute_open(q, &f->s, i, err));
+	VC_TRY(vc_recompute_open(q, &f->on.s, i, err));
 	VC_TRY(vc_rehearse(h, (unsigned)f->proofs + 1, &ran, err));
 	if (h->recompute && (!ran.applied || ran.odd))
 		return unproven(f, ran.calls);
@@ -140,18 +115,19 @@ static int prove_all(void *find, struct vc_rehearsal *h, struct vc_error *err)
 	return r;
 }
 
-static const struct vc_fit_steps steps = { find_in, prove_all, say, code_of };
+static const struct vc_fit_steps steps = { "vramcast.fit-checkpoint/1", begin, search, prove_all,
+					   say, code_of };
 
 static int find_checkpoint(const struct vc_fit_ask *ask, size_t argc, char **argv,
 			   struct vc_console *con)
 {
-	struct find f = { .ask = ask };
-	int r = vc_fit_take(&steps, &f, ask, argc, argv, con);
+	struct find f = { .on.ask = ask };
+	int r = vc_fit_take(&steps, &f, argc, argv, con);
 
-	for (size_t i = 0; f.search && i < f.plans; i++)
+	for (size_t i = 0; f.search && i < f.on.plans; i++)
 		vc_recompute_fini(&f.search[i]);
-	VC_FREE(f.search, f.plan);
-	vc_session_close(&f.s);
+	free(f.search);
+	vc_fit_left(&f.on);
 	return r;
 }
 

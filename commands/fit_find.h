@@ -3,6 +3,7 @@
 #pragma once
 
 #include "commands/rehearsal.h"
+#include "common/emit.h"
 #include "common/opt.h"
 #include "simulator/session/session.h"
 
@@ -21,19 +22,28 @@ struct vc_fit_find {
 
 extern const struct vc_fit_find vc_fit_checkpoint, vc_fit_anything, vc_fit_plan;
 
+/* What a row finds begins with this: a recording and the cards, a plan each. */
+struct vc_fit_on {
+	const struct vc_fit_ask *ask;
+	struct vc_session s;
+	struct vc_plan *plan; size_t plans;
+};
+
 /* What a row does with a recording, or with a program, of which a whole run is recorded first. */
 struct vc_fit_steps {
-	/* h: how to run the program, whose first run the recording at `path` is; NULL: there is
-	 * none. */
-	int (*search)(void *find, char *path, const struct vc_run_options *opt,
-		      struct vc_rehearsal *h, struct vc_error *err);
+	const char *schema;
+	/* h: how to run the program, whose first run the recording is; NULL: there is none. */
+	int (*begin)(void *find, struct vc_rehearsal *h, struct vc_error *err);
+	int (*search)(void *find, size_t card, struct vc_error *err);
 	int (*prove)(void *find, struct vc_rehearsal *h, struct vc_error *err); /* in dry runs */
-	int (*say)(const void *find, struct vc_error *err);
+	void (*say)(const void *find, size_t card, struct vc_emit *e);
 	int (*code)(const void *find);
 };
 
-int vc_fit_take(const struct vc_fit_steps *steps, void *find, const struct vc_fit_ask *ask,
-		size_t argc, char **argv, struct vc_console *con);
+/* The exit code, or < 0. vc_fit_left gives back what it made, whatever happened. */
+int vc_fit_take(const struct vc_fit_steps *steps, void *find, size_t argc, char **argv,
+		struct vc_console *con);
+void vc_fit_left(struct vc_fit_on *on);
 
 /* The row of that name, or NULL: a parameter. */
 const struct vc_fit_find *vc_fit_find(const char *name);

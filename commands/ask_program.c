@@ -195,9 +195,9 @@ static int key_of(const struct vc_program *p, const struct vc_run_wish *w, const
 
 	VC_HAVE(o, "the name of a run", err);
 	stat("/proc/self/exe", &us);
-	vc_output_printf(o, "%s %lld %lld.%ld\n%s %s %u\n", VC_VERSION, (long long)us.st_size,
+	vc_output_printf(o, "%s %lld %lld.%ld\n%s %s %u %s\n", VC_VERSION, (long long)us.st_size,
 			 (long long)us.st_mtim.tv_sec, us.st_mtim.tv_nsec, card_of(w),
-			 capacity ? capacity : "", w->seed);
+			 capacity ? capacity : "", w->seed, w->conf ? w->conf : "");
 	vc_program_write(o, p, true);
 	for (size_t i = 0; i < w->n; i++)
 		vc_output_printf(o, "\n%s=%.17g", w->at[i].name, w->at[i].value);
@@ -246,7 +246,7 @@ static int run_once(const struct vc_program *p, const struct vc_run_wish *w, con
 	char **argv = calloc(p->argument.n + 1, sizeof(*argv)), part[VC_RERUN_PATH + 32];
 	struct vc_trial t = { .verb = "dryrun", .gpu = card_of(w), .capacity = capacity,
 			      .at = w->at, .n = w->n, .argv = argv, .argc = p->argument.n,
-			      .as = p, .progress = line };
+			      .as = p, .conf = w->conf, .progress = line };
 	int code = 0, r;
 
 	VC_HAVE(argv, "a command line", err);
@@ -280,6 +280,9 @@ static const char *capacity_of(const struct vc_run_wish *w, char text[24])
 	const struct vc_device_info *on = vc_meta_device_known(w->of->meta, w->of->device->device);
 	const struct vc_card *card = on && on->name ? vc_card_by_name(on->name) : NULL;
 
+	snprintf(text, 24, "%" PRIu64, w->capacity);
+	if (w->capacity)
+		return text;
 	if (!on || !on->total || (w->card && w->card != card) || (card && card->total == on->total))
 		return NULL;
 	snprintf(text, 24, "%" PRIu64, on->total);
@@ -293,12 +296,12 @@ static int run_kept(const struct vc_program *p, const struct vc_run_wish *w,
 {
 	struct vc_progress *line = NULL;
 	char folder[512], own[24];
-	const char *capacity[] = { capacity_of(w, own), "1TiB" };
+	const char *capacity[] = { capacity_of(w, own), w->once ? NULL : "1TiB" };
 	bool oom = true;
 	uint64_t key = 0;
 
 	VC_TRY(vc_own_folder("runs", folder, sizeof(folder), err));
-	for (size_t i = 0; i < 2 && oom; i++) {
+	for (size_t i = 0; i < (w->once ? 1 : 2) && oom; i++) {
 		VC_TRY(key_of(p, w, capacity[i], &key, err));
 		snprintf(path, VC_RERUN_PATH, "%.520s/%016" PRIx64 ".vct", folder, key);
 		if (vc_trial_recorded(path)) {

@@ -8,7 +8,7 @@
 #include "commands/fit_find.h"
 #include "commands/fit_program.h"
 
-enum { CLASSES = 16 };
+enum { CLASSES = 16, PROGRAM = 16, RECORDED = 6 }; /* the latter: trial runs at most */
 
 #define AT(f) offsetof(struct vc_fit_config, f)
 static const struct vc_option fit_options[] = {
@@ -22,7 +22,8 @@ static const struct vc_option fit_options[] = {
 	{ 0, "most", VC_O_UINT, AT(most), "N", "never look beyond N", "1048576" },
 	{ 0, "among", VC_O_TEXT, AT(among), "N,N,...", "only these values", NULL },
 	{ 0, "at", VC_O_TEXT, AT(at), "N,N,...", "values of the trial runs of a program", "4,6" },
-	{ 0, "trials", VC_O_UINT, AT(trials), "N", "trial runs of a program at most", "16" },
+	{ 0, "trials", VC_O_UINT, AT(trials), "N",
+	  "trial runs of a program at most (default 16; of a recorded one 6)", NULL },
 	{ 0, "world", VC_O_UINT, AT(world), "N", "of --find plan: how many cards the job has",
 	  NULL },
 	{ 0, "with", VC_O_TEXT, AT(with), "dryrun|record", "how trial runs are made", "dryrun" },
@@ -147,11 +148,28 @@ static int find(struct vc_fitting *f, size_t argc, char **argv, struct vc_error 
 	if (!f->cfg->multiple || !f->cfg->most)
 		return vc_fail(err, VC_EUSAGE, "--multiple and --most start at 1");
 	VC_TRY(vc_fitting_among(f, err));
-	if (is_program(f->cfg, argc, argv))
+	if (f->asked || is_program(f->cfg, argc, argv))
 		return vc_fitting_program(f, argc, argv, err);
 	VC_TRY(vc_fitting_open(f, argc, argv, err));
 	vc_progress_say(f->progress, "the largest %s is looked for", f->cfg->find);
 	return vc_fitting_search(f, err);
+}
+
+static uint64_t trials(const struct vc_fit_config *c, uint64_t most)
+{
+	return c->trials == VC_NOT_GIVEN ? most : c->trials;
+}
+
+/* One recording: is its program asked? */
+static int open_recorded(struct vc_fit_recorded *asked, const struct vc_fit_config *c, size_t argc,
+			 char **argv, struct vc_console *con)
+{
+	if (argc != 1 || is_program(c, argc, argv) || access(argv[0], R_OK))
+		return VC_OK;
+	VC_TRY(vc_fit_recorded_open(asked, &c->run, argv[0], c->find, &con->err));
+	if (asked->why[0] && !con->quiet)
+		fprintf(stderr, "vramcast fit: not rerun: %s\n", asked->why);
+	return VC_OK;
 }
 
 static int fit_run(const void *config, size_t argc, char **argv, struct vc_console *con)
@@ -163,7 +181,7 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 
 	if (other)
 		return other->run(&(struct vc_fit_ask){ &c->run, c->json, c->most, c->world,
-							c->trials }, argc, argv, con);
+							trials(c, PROGRAM) }, argc, argv, con);
 	VC_HAVE(f, "the cards", &con->err);
 	f[0].cfg = c;
 	if (c->run.gpu.n > VC_FIT_CARDS) {
@@ -172,10 +190,15 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 			       VC_FIT_CARDS);
 	}
 	vc_remark_cards(&c->run.gpu, con);
-	size_t n = deal(c, is_program(c, argc, argv) && !strcmp(c->with, "dryrun"), f);
+	struct vc_fit_recorded asked = { .rerun = NULL };
+	r = open_recorded(&asked, c, argc, argv, con);
+	bool program = is_program(c, argc, argv) && !strcmp(c->with, "dryrun");
+	size_t n = deal(c, program || asked.rerun, f);
 	struct vc_progress *line = vc_progress_open(con);
 	for (size_t k = 0; r == VC_OK && k < n; k++) {
 		f[k].progress = line;
+		f[k].asked = asked.rerun ? &asked : NULL;
+		f[k].most_trials = trials(c, asked.rerun ? RECORDED : PROGRAM);
 		r = find(&f[k], argc, argv, &con->err);
 	}
 	vc_progress_close(line);
@@ -185,6 +208,7 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 		vc_fitting_close(&f[k]);
 		free(f[k].proof);
 	}
+	vc_fit_recorded_close(&asked);
 	free(f);
 	return r;
 }
@@ -193,7 +217,8 @@ const struct vc_command vc_command_fit = {
 	.name = "fit", .operands = "TRACE... | -- PROGRAM ARG...",
 	.summary = "the largest batch size (or any recorded parameter) that fits a card",
 	.details =
-		"From two or more recordings (fit a.vct@batch=8 b.vct@batch=16 -g rtx4090), or "
+		"From a recording whose program can be asked (fit run.vct), from two or more "
+		"recordings (fit a.vct@batch=8 b.vct@batch=16 -g rtx4090), or "
 		"from a program (fit --find batch -g rtx4090 -- python train.py --batch-size "
 		"{batch}): then trial runs on the null GPU come first, for each class of cards, "
 		"and trial runs at the answer and just above it prove it.",

@@ -43,6 +43,29 @@ static int refit(struct vc_fitting *f, struct vc_error *err)
 	return vc_fitting_search(f, err);
 }
 
+/* The recorded program; oom NULL: with as much memory as it needs. */
+static int ask_program(struct vc_fitting *f, const struct vc_trial *t,
+		       const struct vc_param_value *at, char *spec, int *oom, struct vc_error *err)
+{
+	struct vc_param_value all[VC_WHATIF_PARAMS + 1] = { *at };
+	struct vc_run_wish wish = { .at = all, .n = 1, .once = oom != NULL,
+				    .card = f->gpu.n ? vc_card_by_name(t->gpu) : NULL };
+	const char *own = f->asked->rec.meta->conf;
+	char path[VC_RERUN_PATH], name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
+	const struct vc_list *set = &f->cfg->run.set;
+	bool ran_out;
+
+	for (size_t i = 0; i < set->n && i < VC_WHATIF_PARAMS; i++)
+		VC_TRY(vc_whatif_parse(set->at[i], &all[wish.n++], name[i], err));
+	if (t->conf && strcmp(t->conf, own ? own : ""))
+		wish.conf = t->conf;
+	VC_TRY(vc_fit_recorded_run(f->asked, &wish, path, &ran_out, err));
+	if (oom)
+		*oom = ran_out;
+	snprintf(spec, 512, "%.400s@%.80s=%.0f", path, at->name, at->value);
+	return VC_OK;
+}
+
 /* One run of the program; spec (at least 512 bytes) gets "FILE@key=value". One that ends with
  * another code than 0 is an error, except when it ran out of memory and left a recording: *oom
  * tells (NULL: an error too). */
@@ -54,11 +77,13 @@ static int run_trial(struct vc_fitting *f, struct vc_trial *t, uint64_t value, c
 	int code = 0;
 
 	vc_progress_say(f->progress, "trial run %zu of at most %" PRIu64 ": %s=%" PRIu64 "%s%s",
-			f->trials + 1, f->cfg->trials, at.name, value, t->gpu ? " on " : "",
+			f->trials + 1, f->most_trials, at.name, value, t->gpu ? " on " : "",
 			t->gpu ? t->gpu : "");
 	snprintf(file, sizeof(file), "%s/%s-%" PRIu64 ".vct", f->folder, at.name, value);
 	snprintf(log, sizeof(log), "%s.log", file);
 	snprintf(spec, 512, "%s@%.80s=%" PRIu64, file, at.name, value);
+	if (f->asked)
+		return ask_program(f, t, &at, spec, oom, err);
 	t->at = &at;
 	t->n = 1;
 	VC_TRY(vc_trial_run(t, file, &code, err));
@@ -196,7 +221,7 @@ static int try_value(struct vc_fitting *f, struct vc_trial *t, size_t i, uint64_
 /* Where a cache that is emptied lets more run: the first value that was predicted not to. */
 static int prove_flushing(struct vc_fitting *f, struct vc_trial *t, struct vc_error *err)
 {
-	for (size_t i = 0; i < f->plans && f->trials < f->cfg->trials; i++) {
+	for (size_t i = 0; i < f->plans && f->trials < f->most_trials; i++) {
 		uint64_t oom = f->card[i].oom;
 		bool joined;
 
@@ -213,7 +238,7 @@ static int prove(struct vc_fitting *f, struct vc_trial *t, struct vc_error *err)
 	for (size_t i = 0; i < f->plans; i++) {
 		uint64_t value;
 
-		while (f->trials < f->cfg->trials && (value = next_value(f, i)) > 0) {
+		while (f->trials < f->most_trials && (value = next_value(f, i)) > 0) {
 			bool joined;
 
 			VC_TRY(try_value(f, t, i, value, &joined, err));
@@ -245,7 +270,10 @@ static int first_runs(struct vc_fitting *f, struct vc_trial *t, struct vc_error 
 	char spec[512];
 	size_t n;
 
-	VC_TRY(vc_fitting_numbers(f->cfg->at, "--at", at, VC_FIT_FAMILY, &n, err));
+	n = f->asked ? vc_fit_recorded_first(f->asked, f->cfg->find, f->gpu.n ?
+					     vc_card_by_name(t->gpu) : NULL, at) : 0;
+	if (!n)
+		VC_TRY(vc_fitting_numbers(f->cfg->at, "--at", at, VC_FIT_FAMILY, &n, err));
 	for (size_t i = 0; i < n; i++) {
 		VC_TRY(run_trial(f, t, at[i], spec, NULL, err));
 		join(f, spec, at[i]);
@@ -254,21 +282,38 @@ static int first_runs(struct vc_fitting *f, struct vc_trial *t, struct vc_error 
 	return VC_OK;
 }
 
+/* What the answer rests on is the program, and what its control run shows. */
+static void say_asked(struct vc_fitting *f)
+{
+	char words[400];
+	const char *shows;
+
+	vc_rerun_words(f->asked->rerun, words, sizeof(words));
+	shows = strchr(words, ';');
+	for (size_t i = 0; i < f->plans; i++)
+		snprintf(f->card[i].trust, sizeof(f->card[i].trust),
+			 "the program was run %zu times without a card%s", f->trials,
+			 shows ? shows : "");
+}
+
 int vc_fitting_program(struct vc_fitting *f, size_t argc, char **argv, struct vc_error *err)
 {
 	struct vc_trial t = { .verb = f->cfg->with, .argv = argv, .argc = argc,
 			      .progress = f->progress };
 
-	if (!f->gpu.n && !strcmp(t.verb, "dryrun"))
+	if (!f->gpu.n && !f->asked && !strcmp(t.verb, "dryrun"))
 		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which with -g");
-	if (!strcmp(t.verb, "dryrun"))
+	if (f->gpu.n && !strcmp(t.verb, "dryrun"))
 		t.gpu = f->gpu.at[0];
+	f->trials = f->asked ? 1 : 0; /* the control run */
 	VC_TRY(vc_rehearsal_folder(f->folder, err));
 	int r = first_runs(f, &t, err);
 	if (r == VC_OK)
 		r = refit(f, err);
 	if (r == VC_OK && is_provable(f->cfg))
 		r = prove(f, &t, err);
+	if (r == VC_OK && f->asked)
+		say_asked(f);
 	vc_rehearsal_remove(f->folder);
 	return r;
 }

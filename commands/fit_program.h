@@ -3,6 +3,7 @@
  * cmd_fit_open.c (recordings) share. */
 #pragma once
 
+#include "commands/fit_recorded.h"
 #include "commands/run_and_write.h"
 #include "commands/trial.h"
 #include "simulator/search/fit_words.h"
@@ -42,6 +43,8 @@ struct vc_fitting {
 	uint64_t among[VC_FIT_AMONG];     /* of --among, ascending */
 	const char *set_text[VC_WHATIF_PARAMS + 1];
 	struct vc_progress *progress;
+	struct vc_fit_recorded *asked;    /* its program makes the trial runs; or NULL; lent */
+	uint64_t most_trials;
 	bool opened;
 };
 

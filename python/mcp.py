@@ -27,20 +27,24 @@ INSTRUCTIONS = (
 TRACE = "a recording (.vct), a PyTorch memory snapshot (.pickle) or a profiler trace"
 
 # options: of the command, those that make sense here; operands: name, whether a list will do, help; writes: it runs a
-# program of the user's, which may do anything
-Tool = collections.namedtuple("Tool", "about options operands writes", defaults=(False,))
+# program that the call names; by: who answers for other values, and where that is the program, it runs, too
+Tool = collections.namedtuple("Tool", "about options operands writes by", defaults=(False, None))
 TOOLS = {
     "sim": Tool(
         "Does a recorded training run fit into a GPU's memory, with anything changed? Says the verdict, the peak, who "
         "holds the memory and what would help. Several recordings at different values (a.vct@batch=8) and 'set' "
         "extrapolate.",
         "gpu capacity set transform conf torch model used context assume device fail-above no-advice json",
-        [("path", True, TRACE)]),
+        [("path", True, TRACE)], by="recordings"),
+    "rerun": Tool(
+        "What a recorded program needs at another value ('set'): it is run again without a card, if its user ran it "
+        "on this machine before. Exact where sim extrapolates. The program really runs, without computing.",
+        "gpu capacity set conf torch seeds assume json", [("path", True, TRACE)], by="rerun"),
     "fit": Tool(
         "The largest batch size (or other recorded parameter) that fits a card, from two or more recordings made at "
         "different values, as in a.vct@batch=8.",
         "find gpu capacity set transform conf torch target multiple json",
-        [("path", True, TRACE + ", with @name=value behind it")]),
+        [("path", True, TRACE + ", with @name=value behind it")], by="recordings"),
     "explain": Tool("What a CUDA out-of-memory message means, and what to try. No recording.", "json",
                     [("text", False, "the message, or a whole log with it")]),
     "diff": Tool("What changed between two recordings: peaks, first difference, lines of code.", "fail-above sites json",
@@ -63,14 +67,19 @@ class Wrong(Exception):
         self.code = code
 
 
+def command_of(name):
+    return "sim" if name == "rerun" else name
+
+
 def options_of(name):
     """The options that the tool offers: name, kind, what stands for the value, help."""
     offered = TOOLS[name].options.split()
-    return {o["name"]: o for o in OPTIONS[name] if o["name"] in offered}
+    return {o["name"]: o for o in OPTIONS[command_of(name)] if o["name"] in offered}
 
 
 def described(name):
     tool, properties = TOOLS[name], {}
+    runs = tool.writes or tool.by == "rerun"
     for operand, several, about in tool.operands:
         kind = {**TYPES["list"], "minItems": 1} if several else TYPES["text"]
         properties[operand] = {**kind, "description": about}
@@ -81,7 +90,7 @@ def described(name):
     return {"name": name, "description": tool.about,
             "inputSchema": {"type": "object", "properties": properties,
                             "required": [o[0] for o in tool.operands], "additionalProperties": False},
-            "annotations": {"readOnlyHint": not tool.writes, "openWorldHint": tool.writes}}
+            "annotations": {"readOnlyHint": not runs, "openWorldHint": runs}}
 
 
 def object_in(members, name):
@@ -156,7 +165,7 @@ class Call:
         into.write(self.input.encode())
         into.seek(0)
         # of a program its narration is its answer, and a report that is not empty says that there was a run
-        front = ["-q"]
+        front = ["-q"] + ([f"--by={self.tool.by}"] if self.tool.by else [])
         if self.tool.writes:
             fd, self.report = tempfile.mkstemp(prefix="vramcast-")
             os.close(fd)
@@ -164,7 +173,7 @@ class Call:
         libc = ctypes.CDLL(None)
         self.began = time.monotonic()
         self.process = subprocess.Popen(
-            [PROGRAM, self.name, *front, *self.line], stdin=into, stdout=self.out,
+            [PROGRAM, command_of(self.name), *front, *self.line], stdin=into, stdout=self.out,
             stderr=self.out if self.tool.writes else self.err, start_new_session=True,
             preexec_fn=lambda: libc.prctl(1, signal.SIGTERM))  # PR_SET_PDEATHSIG
         into.close()

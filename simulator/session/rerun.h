@@ -16,6 +16,10 @@ struct vc_run_wish {
 	const struct vc_param_value *at; size_t n; /* all values that its command line takes */
 	const struct vc_card *card;                /* NULL: the recorded one */
 	unsigned seed;                             /* another run of the same */
+	uint64_t capacity;                         /* 0: the memory of the card, ... */
+	bool once;                                 /* ... and no run with more where that is
+						    * too little */
+	const char *conf;                          /* settings; NULL: its own */
 };
 
 /* Of the command: only commands run something. Both may be called from several threads. */

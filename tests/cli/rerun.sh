@@ -42,6 +42,20 @@ ran "after a run with the card's memory, and one with more" 2
 run sweep two.vct --vary batch=4,5,6 --table; expect "sweep asks it, too" 0 'batch=6 +fits'
 ran "for what it has not run yet" 1
 
+rm -f "$RUNS"; run fit two.vct; expect "fit asks it" 0 'largest that fits +117 \(proved by trial runs\)'
+ran "in six runs at most, one of which was there" 3
+expect "and says so" 0 'batch: the program was run 5 times without a card; at the recorded value 16 of 16 requests'
+run fit two.vct --by recordings; check "--by recordings does not" grep -q 'batch: bounds from one recording' <(printf '%s' "$out$err")
+run fit two.vct -g l4 -g $card; expect "on cards of two classes" 0 'NVIDIA L4'
+run fit two.vct --set seq=1; expect "what stands nowhere is said" 2 '' 'not rerun: where \{seq\} stands'
+run tune two.vct --set batch=4 --json; expect "tune asks it" 0 '"level": "rerun"'
+run plot two.vct --set batch=4 -o two.svg; expect "plot does, too" 0
+run report two.vct --set batch=4 -o two.html; expect "and report" 0; check "whose page says it" grep -q 'the program was run at this value without a card' two.html
+VRAMCAST=$VRAMCAST PYTHONPATH=$OLDPWD/python:$PYTHONPATH "$py" -c 'import sys, vramcast
+a = vramcast.sim("two.vct", set={"batch": 4}); b = vramcast.sim("two.vct", set={"batch": 4}, by="recordings")
+print(a.trust["level"], b.trust["level"])' > said 2>&1
+check "the package for Python asks it, and takes --by" grep -qx 'rerun bounds' said
+
 # a recording never decides what is run
 export XDG_CACHE_HOME="$TMP/elsewhere"; rm -f "$RUNS"
 sim two.vct --set batch=4; expect "what was recorded elsewhere is not run" 0 'not rerun +it was recorded elsewhere, and nothing in a file is ever run'
@@ -84,7 +98,7 @@ DATA=1 sim data.vct --set batch=4 --seeds 4; expect "what the data decide is run
 ran "the control run, and four more" 5
 dry -o broken.vct --param batch=2 -- "$train" --batch 2
 BROKEN=1 sim broken.vct --set batch=7; expect "a program that does not run is not asked" 0 'not rerun +a dry run of the program ended with code 5'
-BROKEN=1 sim broken.vct --set batch=8 --by rerun; expect "or the answer is why" 1 '' 'ended with code 5 and left no recording; what it said is in .*\.log'
+BROKEN=1 sim broken.vct --set batch=77 --by rerun; expect "or the answer is why" 1 '' 'ended with code 5 and left no recording; what it said is in .*\.log'
 cd - > /dev/null || exit 1
 cp tests/recordings/gpt.vct "$TMP/gpt.vct"; sim "$TMP/gpt.vct" --set batch=8 --program "$train --batch {batch}" -g rtx4090
 expect "another program is told from the recorded one" 0 'not rerun +the program is not the recorded one'

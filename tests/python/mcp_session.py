@@ -48,10 +48,19 @@ def test_notifications():
 def test_tools():
     """the tools have schemas made from the options of the commands"""
     tools = {t["name"]: t for t in session({"method": "tools/list"})[0]["result"]["tools"]}
-    assert sorted(tools) == ["diff", "dryrun", "explain", "fit", "sim"]
+    assert sorted(tools) == ["diff", "dryrun", "explain", "fit", "rerun", "sim"]
     sim = tools["sim"]["inputSchema"]
     assert sim["required"] == ["path"] and sim["properties"]["gpu"]["type"] == "array"
-    assert tools["sim"]["annotations"]["readOnlyHint"] and not tools["dryrun"]["annotations"]["readOnlyHint"]
+    reads = {name: t["annotations"]["readOnlyHint"] for name, t in tools.items()}
+    assert reads == {"diff": True, "dryrun": False, "explain": True, "fit": True, "rerun": False, "sim": True}, reads
+
+
+def test_rerun():
+    """sim and fit never run a program; rerun does, and says why it does not"""
+    asked = {"path": ["tests/recordings/gpt.vct"], "set": ["batch=8"], "gpu": ["rtx4090"]}
+    sim, rerun = session(call("sim", **asked), call("rerun", **asked))
+    assert "bounds from one recording" in sim["result"]["content"][0]["text"] and "not rerun" not in str(sim)
+    assert rerun["result"]["isError"] and "--program" in rerun["result"]["content"][0]["text"], rerun
 
 
 def test_sim():

@@ -273,60 +273,56 @@ static int add_preload(struct vc_stage *s, const char *path, struct vc_error *er
 	return 0;
 }
 
+/* One of our files, under the name by which it is looked for in the folder. */
+static int link_file(const struct work *w, const char *ours, const char *name, struct vc_error *err)
+{
+	char from[1024], to[1024];
+	snprintf(from, sizeof from, "%s/" PREFIX "%s", w->libraries, ours);
+	snprintf(to, sizeof to, "%s/%s", w->stage->dir, name);
+	return symlink(from, to) < 0 ?
+		vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir) : 0;
+}
+
 static int link_library(struct work *w, size_t i, struct vc_error *err)
 {
-	char from[1024], to[1024], base[256];
-	bool alias = vc_alias_base(w->soname[i], base, sizeof base);
-	snprintf(from, sizeof from, "%s/" PREFIX "%s", w->libraries,
-		 alias ? "alias" : w->soname[i]);
+	char model[1024], to[1024], base[256];
 	snprintf(to, sizeof to, "%s/%s", w->stage->dir, w->soname[i]);
-	if (alias)
-		VC_TRY(vc_alias_write(from, to, w->soname[i], base, err));
-	else if (symlink(from, to) < 0)
-		return vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir);
+	snprintf(model, sizeof model, "%s/" PREFIX "alias", w->libraries);
+	if (vc_alias_base(w->soname[i], base, sizeof base))
+		VC_TRY(vc_alias_write(model, to, w->soname[i], base, err));
+	else
+		VC_TRY(link_file(w, w->soname[i], w->soname[i], err));
 	return add_preload(w->stage, to, err);
 }
 
-/* The Python side, under the names by which Python looks for it. */
-static int link_python(struct work *w, struct vc_error *err)
+/* The Python side, under the names by which Python looks for it, and programs that a machine with
+ * such a card has, in a folder for PATH. */
+static int link_parts(struct work *w, struct vc_error *err)
 {
-	static const char *const modules[] = { "sitecustomize.py", "vramcast_null_values.py",
-		"vramcast_null_world.py", "vramcast_null_said.py", "vramcast_null_host.py",
-		"vramcast_null_xla.py" };
-	char from[1024], to[1024];
-	snprintf(to, sizeof to, "%s/python", w->stage->dir);
-	int failed = mkdir(to, 0700);
-	for (size_t i = 0; !failed && i < sizeof modules / sizeof *modules; i++) {
-		snprintf(from, sizeof from, "%s/" PREFIX "%s", w->libraries, modules[i]);
-		snprintf(to, sizeof to, "%s/python/%s", w->stage->dir, modules[i]);
-		failed = symlink(from, to);
+	static const char *const parts[] = { "python/sitecustomize.py",
+		"python/vramcast_null_values.py", "python/vramcast_null_world.py",
+		"python/vramcast_null_said.py", "python/vramcast_null_host.py",
+		"python/vramcast_null_xla.py", "bin/nvidia-smi" };
+	static const char *const folders[] = { "python", "bin" };
+	char path[1024];
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+		snprintf(path, sizeof path, "%s/%s", w->stage->dir, folders[i]);
+		if (mkdir(path, 0700) < 0)
+			return vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir);
 	}
-	return failed ? vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir) : 0;
-}
-
-/* Programs that a machine with such a card has, in a folder for PATH. */
-static int link_programs(struct work *w, struct vc_error *err)
-{
-	char from[1024], to[1024];
-	snprintf(to, sizeof to, "%s/bin", w->stage->dir);
-	int failed = mkdir(to, 0700);
-	snprintf(from, sizeof from, "%s/" PREFIX "nvidia-smi", w->libraries);
-	snprintf(to, sizeof to, "%s/bin/nvidia-smi", w->stage->dir);
-	return failed || symlink(from, to) < 0 ?
-		vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir) : 0;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		VC_TRY(link_file(w, strchr(parts[i], '/') + 1, parts[i], err));
+	return 0;
 }
 
 /* Kernels written in CuTe DSL load a runtime under this name (cute_dsl.c): libcudart's stand-in. */
 static int link_cute_dsl(struct work *w, struct vc_error *err)
 {
-	char from[1024], to[1024];
-	snprintf(from, sizeof from, "%s/" PREFIX "libcudart.so.%d", w->libraries,
-		 w->stage->cuda_major);
-	if (access(from, R_OK) < 0)
-		return 0; /* an older CUDA: there were none */
-	snprintf(to, sizeof to, "%s/" VC_STAGE_CUTE_DSL, w->stage->dir);
-	return symlink(from, to) < 0 ?
-		vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir) : 0;
+	char runtime[64], path[1024];
+	snprintf(runtime, sizeof runtime, "libcudart.so.%d", w->stage->cuda_major);
+	snprintf(path, sizeof path, "%s/" PREFIX "%s", w->libraries, runtime);
+	return access(path, R_OK) < 0 ? 0 /* an older CUDA: there were none */ :
+		link_file(w, runtime, VC_STAGE_CUTE_DSL, err);
 }
 
 /* ---- functions that a newer PyTorch wants ---- */
@@ -491,6 +487,18 @@ static int scan_torch(struct work *w, const char *torch, struct vc_error *err)
 	return scan_packages(w, path, 1, err);
 }
 
+/* For the PyTorch in the folder `torch`, NULL: for JAX or TensorFlow. */
+static int fill_folder(struct work *w, const char *torch, struct vc_error *err)
+{
+	/* the driver and NVML are looked up by name at run time */
+	VC_TRY(add_library(w, "libcuda.so.1", err));
+	VC_TRY(add_library(w, "libnvidia-ml.so.1", err));
+	VC_TRY(torch ? scan_torch(w, torch, err) : add_by_name(w, err));
+	VC_TRY(provide(w, err));
+	VC_TRY(link_parts(w, err));
+	return link_cute_dsl(w, err);
+}
+
 int vc_stage_open(struct vc_stage *s, const char *package, const char *libraries,
 		  struct vc_error *err)
 {
@@ -503,20 +511,7 @@ int vc_stage_open(struct vc_stage *s, const char *package, const char *libraries
 		return vc_fail(err, VC_ENOSUP, "the PyTorch in %s has no CUDA in it; install a "
 			       "CUDA build, for example: pip install --no-deps torch", package);
 	VC_TRY(make_folder(s, err));
-	/* the driver and NVML are looked up by name at run time */
-	int rc = add_library(&w, "libcuda.so.1", err);
-	if (!rc)
-		rc = add_library(&w, "libnvidia-ml.so.1", err);
-	if (!rc)
-		rc = torch ? scan_torch(&w, package, err) : add_by_name(&w, err);
-	if (!rc)
-		rc = provide(&w, err);
-	if (!rc)
-		rc = link_python(&w, err);
-	if (!rc)
-		rc = link_programs(&w, err);
-	if (!rc)
-		rc = link_cute_dsl(&w, err);
+	int rc = fill_folder(&w, torch ? package : NULL, err);
 	release(&w);
 	return rc;
 }

@@ -13,9 +13,9 @@ static struct origin *put(struct vc_origins *o, uint64_t id)
 	return vc_pages_put(&o->at, id);
 }
 
-int vc_origins_note(struct vc_origins *o, uint64_t id, uint32_t site, struct vc_error *err)
+int vc_origins_at_start(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err)
 {
-	struct origin *g = put(o, id);
+	struct origin *g = put(o->state, id);
 
 	VC_HAVE(g, "call sites", err);
 	*g = (struct origin){ site, 0, true, true };

@@ -9,8 +9,8 @@
 /* Where each live block came from; kept beside the model, which knows sizes and places only. */
 struct vc_origins { struct vc_pages at; }; /* starts zeroed */
 
-int vc_origins_note(struct vc_origins *o, uint64_t id, uint32_t site,
-		    struct vc_error *err);                         /* of the start */
+/* For the row of an observer whose state begins with a struct vc_origins. */
+int vc_origins_at_start(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err);
 uint32_t vc_origins_site(const struct vc_origins *o, uint64_t id); /* 0: unknown */
 int  vc_origins_step(struct vc_origins *o, const struct vc_step *s, struct vc_error *err);
 void vc_origins_fini(struct vc_origins *o);

@@ -11,9 +11,9 @@
 struct slot { uint32_t index; }; /* 1 + index into the lives */
 
 struct state {
+	struct vc_origins origins; /* of the starting heap */
 	struct vc_life *at; size_t n, cap;
 	struct vc_pages open;
-	struct vc_origins origins; /* of the starting heap */
 	uint64_t dropped;
 	size_t limit;   /* thin out at so many */
 	uint64_t floor; /* blocks smaller than this are left out by now */
@@ -78,11 +78,6 @@ static int note_start(void *arg, const struct vc_extent *x)
 
 	/* One that waits for a stream was freed: its life is over, as that of any other is. */
 	return x->what == VC_X_LIVE ? add(w->st, &l, w->err) : VC_OK;
-}
-
-static int lives_origin(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err)
-{
-	return vc_origins_note(&((struct state *)o->state)->origins, id, site, err);
 }
 
 static int lives_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
@@ -171,6 +166,6 @@ static void lives_fini(struct vc_observer *o)
 const struct vc_observer_type vc_observer_lives = {
 	.name = "lives", .summary = "birth, death and place of every block",
 	.state_size = sizeof(struct state),
-	.origin = lives_origin, .begin = lives_begin, .step = lives_step, .end = lives_end,
+	.origin = vc_origins_at_start, .begin = lives_begin, .step = lives_step, .end = lives_end,
 	.fini = lives_fini,
 };

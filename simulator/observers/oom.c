@@ -11,11 +11,6 @@ struct state {
 	uint64_t steps;
 };
 
-static int oom_origin(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err)
-{
-	return vc_origins_note(&((struct state *)o->state)->origins, id, site, err);
-}
-
 static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_error *err)
 {
 	struct state *st = o->state;
@@ -79,6 +74,6 @@ const struct vc_observer_type vc_observer_oom = {
 	.name = "oom",
 	.summary = "the first out-of-memory: the request, the largest hole, who held what",
 	.state_size = sizeof(struct state),
-	.origin = oom_origin, .step = oom_step, .end = oom_end, .repeat = oom_repeat,
+	.origin = vc_origins_at_start, .step = oom_step, .end = oom_end, .repeat = oom_repeat,
 	.fini = oom_fini,
 };

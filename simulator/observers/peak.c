@@ -33,11 +33,6 @@ static int look(struct state *st, const struct vc_model *m, uint64_t event, stru
 	return r;
 }
 
-static int peak_origin(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err)
-{
-	return vc_origins_note(&((struct state *)o->state)->origins, id, site, err);
-}
-
 static int peak_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
 {
 	struct state *st = o->state;
@@ -75,6 +70,6 @@ static void peak_fini(struct vc_observer *o)
 const struct vc_observer_type vc_observer_peak = {
 	.name = "peak", .summary = "the heap at the peak of reserved memory, and its unused bytes",
 	.state_size = sizeof(struct state),
-	.origin = peak_origin, .begin = peak_begin, .step = peak_step, .end = peak_end,
+	.origin = vc_origins_at_start, .begin = peak_begin, .step = peak_step, .end = peak_end,
 	.fini = peak_fini,
 };

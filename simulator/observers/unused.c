@@ -57,11 +57,6 @@ static int sample(struct state *st, const struct vc_model *m, struct vc_error *e
 	return look(st, m, &st->at[st->n++], err);
 }
 
-static int unused_origin(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err)
-{
-	return vc_origins_note(&((struct state *)o->state)->origins, id, site, err);
-}
-
 static int unused_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
 {
 	struct state *st = o->state;
@@ -125,7 +120,6 @@ static void unused_fini(struct vc_observer *o)
 
 const struct vc_observer_type vc_observer_unused = {
 	.name = "unused", .summary = "what reserved-but-unused bytes are, over the run",
-	.state_size = sizeof(struct state),
-	.origin = unused_origin, .begin = unused_begin, .step = unused_step, .end = unused_end,
-	.fini = unused_fini,
+	.state_size = sizeof(struct state), .origin = vc_origins_at_start,
+	.begin = unused_begin, .step = unused_step, .end = unused_end, .fini = unused_fini,
 };

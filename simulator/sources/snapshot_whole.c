@@ -33,26 +33,22 @@ static uint8_t state_of(const struct vc_pickle_value *x)
 static int read_block(struct tree *t, const struct vc_pickle_value *v, struct snapshot_block *b)
 {
 	const struct vec *d = snapshot_items(t, v, VC_PV_DICT), *history;
-	int rc;
 
 	b->requested = UINT64_MAX;
 	if (!d)
 		return vc_fail(t->err, VC_EFORMAT, "it is no dictionary");
-	rc = field(t, d, W_size, true, &b->size);
-	if (!rc)
-		rc = field(t, d, W_address, false, &b->addr);
-	if (!rc)
-		rc = field(t, d, W_requested_size, false, &b->requested);
-	if (!rc)
-		rc = read_site(t, d, &b->site);
+	VC_TRY(field(t, d, W_size, true, &b->size));
+	VC_TRY(field(t, d, W_address, false, &b->addr));
+	VC_TRY(field(t, d, W_requested_size, false, &b->requested));
+	VC_TRY(read_site(t, d, &b->site));
 	b->state = state_of(snapshot_lookup(d, W_state));
 	history = snapshot_items(t, snapshot_lookup(d, W_history), VC_PV_LIST); /* torch 2.0 */
-	if (rc || !history)
-		return rc;
+	if (!history)
+		return VC_OK;
 	t->s->history = true;
 	d = snapshot_items(t, &history->at[0], VC_PV_DICT);
-	rc = field(t, d, W_real_size, false, &b->requested);
-	return rc ? rc : read_site(t, d, &b->site);
+	VC_TRY(field(t, d, W_real_size, false, &b->requested));
+	return read_site(t, d, &b->site);
 }
 
 /* A pickle can name one list a million times over; its memory is to be that of the file. */
@@ -107,21 +103,17 @@ static int read_segment(struct tree *t, const struct vc_pickle_value *v,
 	const struct vec *d = snapshot_items(t, v, VC_PV_DICT);
 	const struct vc_pickle_value *x;
 	uint64_t n = 0;
-	int rc;
 
 	*seg = (struct snapshot_segment){ 0 };
 	if (!d)
 		return vc_fail(t->err, VC_EFORMAT, "it is no dictionary");
-	rc = field(t, d, W_address, true, &seg->addr);
-	if (!rc)
-		rc = field(t, d, W_total_size, true, &seg->size);
-	if (!rc && seg->size > PLAUSIBLE)
-		rc = vc_fail(t->err, VC_EFORMAT, "%llu bytes are more than any device has",
-			     (unsigned long long)seg->size);
-	if (!rc)
-		rc = field(t, d, W_device, false, &n);
-	if (!rc)
-		rc = read_site(t, d, &seg->site);
+	VC_TRY(field(t, d, W_address, true, &seg->addr));
+	VC_TRY(field(t, d, W_total_size, true, &seg->size));
+	if (seg->size > PLAUSIBLE)
+		return vc_fail(t->err, VC_EFORMAT, "%llu bytes are more than any device has",
+			       (unsigned long long)seg->size);
+	VC_TRY(field(t, d, W_device, false, &n));
+	VC_TRY(read_site(t, d, &seg->site));
 	seg->device = n < UINT16_MAX ? (uint16_t)n : 0;
 	x = snapshot_lookup(d, W_stream);
 	seg->stream = x && x->type == VC_PV_INT ? vc_meta_stream(t->meta, (uint64_t)x->i) : 0;
@@ -132,7 +124,7 @@ static int read_segment(struct tree *t, const struct vc_pickle_value *v,
 	x = snapshot_lookup(d, W_segment_pool_id);
 	t->s->segment_pools |= x != NULL;
 	seg->pool = snapshot_pool(t, x);
-	return rc ? rc : read_blocks(t, seg, snapshot_lookup(d, W_blocks));
+	return read_blocks(t, seg, snapshot_lookup(d, W_blocks));
 }
 
 static int read_segments(struct tree *t, const struct vec *list)

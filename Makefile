@@ -6,7 +6,7 @@
 # V=1 show the commands · DEBUG=1 · SAN=address,undefined · COV=1 · CC=clang · DEPS=skip · ARCH=aarch64
 # T=test_codec one test · F='varint*' tests of it by name
 
-VERSION := 0.1.0
+VERSION := 1.0.0
 PREFIX  ?= /usr/local
 BINDIR  ?= $(PREFIX)/bin
 LIBDIR  ?= $(PREFIX)/lib/vramcast
@@ -76,6 +76,9 @@ EXTRA   :=
 UNTESTED := # objects of the library that no unit test needs
 
 all: $(BUILD)/vramcast ## build everything this machine can build
+
+# What says the version is compiled again when it changes.
+$(shell grep -rl --include='*.c' VC_VERSION vramcast.c commands visualize tracer | sed 's|\.c$$|.o|; s|^|$(BUILD)/|'): Makefile
 
 # A folder with rules of its own brings a fragment; it may add to TESTS, BENCHES and EXTRA.
 include $(sort $(wildcard */build.mk))

@@ -194,7 +194,7 @@ static bool abilities(struct vc_emit *e, const struct facts *f, struct vc_consol
 	      !p->cuda[0] ? "this PyTorch was built without CUDA" : NULL;
 	ok &= say(e, "dry run", why, !why ? NULL : !f->stand_ins[0] ? again : install);
 	why = !p ? "no Python here has PyTorch" : !p->cudnn[0] ? "no cuDNN beside PyTorch" : NULL;
-	ok &= say(e, "predict with cuDNN's plans", why, !why ? NULL : !p ? install :
+	ok &= say(e, "predict with cuDNN's algorithms", why, !why ? NULL : !p ? install :
 		  p->cuda[0] == '1' && p->cuda[1] == '3' ?
 		  "python3 -m pip install --no-deps nvidia-cudnn-cu13" :
 		  "python3 -m pip install --no-deps nvidia-cudnn-cu12");

@@ -59,6 +59,7 @@ def metadata() -> str:
         *(f"Author: {name}" for name in fields("authors")), f"Keywords: {','.join(fields('keywords'))}",
         *(f"Project-URL: {name}, {url}" for name, url in urls),
         f"Requires-Python: {field('requires-python')}",
+        "Provides-Extra: dryrun", "Requires-Dist: torch; extra == 'dryrun'",
         *(f"Classifier: {name}" for name in fields("classifiers")),
         "Description-Content-Type: text/markdown", "",
         (TREE / field("readme")).read_text()])
@@ -196,6 +197,19 @@ def info_files(archive: Archive, info: str, wheel_tag: str) -> None:
         archive.add(f"{info}/licenses/{name}", (TREE / name).read_bytes())
 
 
+def shared_files(program: Path) -> Dict[str, bytes]:
+    """Man pages and completions, which the program prints: below share/ of whoever installs."""
+    def said(*words: str) -> bytes:
+        return subprocess.run([str(program), *words], capture_output=True, check=True).stdout
+    commands = re.findall(r"^  ([a-z]+) ", said("help").decode(), re.M)
+    out = {f"man/man1/vramcast-{name}.1": said("manpage", name) for name in commands}
+    out["man/man1/vramcast.1"] = said("manpage")
+    out["bash-completion/completions/vramcast"] = said("completions", "bash")
+    out["zsh/site-functions/_vramcast"] = said("completions", "zsh")
+    out["fish/vendor_completions.d/vramcast.fish"] = said("completions", "fish")
+    return out
+
+
 def build_wheel(wheel_directory: str, config_settings: Optional[Dict[str, str]] = None,
                 metadata_directory: Optional[str] = None) -> str:
     files = compiled()
@@ -215,6 +229,8 @@ def build_wheel(wheel_directory: str, config_settings: Optional[Dict[str, str]] 
             # Its neighbours ask for it by its soname. A dry run gives it that name in a folder of
             # its own; here it stands for whoever follows the names in the wheel, as auditwheel does.
             archive.add(NATIVE + "libcuda.so.1", stripped(path, work), 0o755)
+    for name, data in sorted(shared_files(files[0]).items()):
+        archive.add(f"vramcast-{version()}.data/data/share/{name}", data)
     info = f"vramcast-{version()}.dist-info"
     info_files(archive, info, wheel_tag)
     archive.close(f"{info}/RECORD")

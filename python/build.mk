@@ -14,7 +14,7 @@ wheel: ## the wheel and the source distribution for pip, into dist/ (DIST=DIR, V
 
 .PHONY: native wheel
 
-TESTS += tests/python/package.sh tests/python/examples.sh tests/python/schema.sh tests/python/mcp.sh tests/python/ci.sh
+TESTS += tests/packaging/release.sh tests/python/package.sh tests/python/examples.sh tests/python/schema.sh tests/python/mcp.sh tests/python/ci.sh
 check-wheel: all ## the wheel in clean environments of every Python here, and PyPI's judges (network once)
 	$(Q)V=1 $(RUN_TESTS) tests/python/check_wheel.sh
 .PHONY: check-wheel
@@ -34,4 +34,6 @@ deb: ## a package for Debian and Ubuntu, into dist/ (DIST=DIR)
 	$(Q)MAKEFLAGS= CC='$(CC)' BUILD=$(BUILD)-deb scripts/deb.sh $(DIST)
 check-packaging: all ## make install, make deb and lintian, the recipe for conda
 	$(Q)V=1 $(RUN_TESTS) tests/packaging/check.sh
-.PHONY: deb check-packaging
+release: ## wheel, source, deb, notes, SBOM and sums, into dist/ (DIST=DIR): the same bytes from the same commit
+	$(Q)DIST='$(DIST)' scripts/release.sh
+.PHONY: deb release check-packaging

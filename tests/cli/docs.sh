@@ -116,6 +116,7 @@ $doc:$line: a command stands in an indented block, where it is not run; use \`\`
 $doc:$line: needs=$needs is not one of torch gpu network build tool file" ;; esac
 		[ "$needs" != - ] && { echo "# not run, needs $needs: $doc:$line: $(head -n 1 "$d/$i.cmd")"; continue; }
 		(cd "$d/work" && LC_ALL=C.UTF-8 timeout 60 sh "$d/$i.cmd" > "$d/got" 2>&1 < /dev/null); rc=$?; ran=$((ran + 1))
+		sed -i '/^next: vramcast /d' "$d/got" # what to type next is no part of the answer
 		[ "$rc" = "$( [ "$code" = - ] && echo 0 || echo "$code")" ] || problems="$problems
 $doc:$line: exit code $rc: $(head -n 1 "$d/$i.cmd")
 $(tail -n 2 "$d/got")"

@@ -112,7 +112,7 @@ done > "$TMP/rooms"
 # Options and commands that stand in a sentence (`--strict`, `vramcast recover run.vct`).
 commands=$("$VRAMCAST" help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 { for c in $commands; do "$VRAMCAST" help "$c"; done; echo " --help --version"; } | grep -oE -- '--[a-z][a-z-]+' | sed 's/^/OPTION /' > "$TMP/known"
-printf 'COMMAND %s\n' COMMAND manpage $commands >> "$TMP/known"
+printf 'COMMAND %s\n' COMMAND X manpage $commands >> "$TMP/known"
 awk 'FILENAME ~ /known$/ { there[$0]; next }
 	($1 == "OPTION" || $1 == "COMMAND") && $2 ~ /^(README|CONTRIBUTING|docs\/.*)\.md$/ && !(($1 " " $3) in there) && !seen[$0]++ {
 		print $2 ": " ($1 == "COMMAND" ? "vramcast " : "") $3 }' "$TMP/known" "$TMP/said" > "$TMP/strange"

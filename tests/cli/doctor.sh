@@ -23,9 +23,9 @@ torch "$TMP/gpu" 2.10.0+cu130 "'13.0'"; python "$TMP/g" "$TMP/gpu/torch"
 CONDA_PREFIX=$TMP/g; export CONDA_PREFIX; unset VIRTUAL_ENV; run doctor
 expect "the PyTorch of conda" 1 '^  conda +2.10.0\+cu130 +13.0 +no '
 ability "dry run" yes
-ability "predict with cuDNN's plans" no 'no cuDNN beside PyTorch +python3 -m pip install --no-deps nvidia-cudnn-cu13'
+ability "predict with cuDNN's algorithms" no 'no cuDNN beside PyTorch +python3 -m pip install --no-deps nvidia-cudnn-cu13'
 mkdir -p "$TMP/gpu/nvidia/cudnn/lib"; : > "$TMP/gpu/nvidia/cudnn/lib/libcudnn.so.9"; run doctor
-ability "predict with cuDNN's plans" yes
+ability "predict with cuDNN's algorithms" yes
 [ -e /proc/driver/nvidia/version ] || ability "record" no "no NVIDIA card: only the CPU's allocator +vramcast dryrun"
 cp "$VRAMCAST" "$TMP/alone"; VRAMCAST=$TMP/alone; PATH=/usr/bin:/bin
 if sanitized; then skip "a program without its libraries" "its library is not to be moved"; else run doctor; ability "attach" no "own libraries are not beside it +pip install --force-reinstall"; fi

@@ -9,6 +9,7 @@ wheel=$(echo "$d"/*.whl); tag=$(basename "$wheel" .whl | sed 's/.*-//')
 "$TOOLS/bin/auditwheel" show "$wheel" > "$TMP/audit" 2>&1
 check "auditwheel finds the tag of the file, $tag, to be true" grep -q "\"$tag\"" "$TMP/audit"
 check "twine finds both fit for PyPI" "$TOOLS/bin/twine" check --strict "$d"/*
+check "it has below 12 MB" test "$(wc -c < "$wheel")" -lt 12000000
 make -s wheel DIST="$TMP" DEPS=skip > /dev/null 2>&1
 check "the same tree gives the same bytes" sh -c 'cmp "$1" "$3/${1##*/}" && cmp "$2" "$3/${2##*/}"' sh "$wheel" "$(echo "$d"/*.tar.gz)" "$TMP"
 
@@ -44,12 +45,20 @@ for p in $pythons; do
 			env -u PYTHONPATH PATH="$env/bin:/usr/bin:/bin" VRAMCAST="$native" TMP="$TMP" python tests/python/$test.py
 		rm -rf "$TMP/examples"
 	done
+	check "Python $v: man pages and completions are there" test -s "$env/share/man/man1/vramcast-sim.1" -a -s "$env/share/bash-completion/completions/vramcast" -a -s "$env/share/fish/vendor_completions.d/vramcast.fish"
 	check "Python $v: the script and python -m are the program" sh -c '[ "$("$1/bin/vramcast" --version)" = "$("$1/bin/python" -m vramcast --version)" ]' sh "$env"
 	if "$env/bin/python" -m pip install -q ipykernel > "$TMP/pip.log" 2>&1; then check "Python $v: the notebook runs, with its pictures" notebook "$env/bin/python" "$v"
 	else skip "Python $v: the notebook" "no ipykernel: $(tail -n 1 "$TMP/pip.log")"; fi
 done
 for v in 3.9 3.10 3.11 3.12 3.13 3.14; do case $seen in *" $v "*) ;; *) missing="$missing $v" ;; esac; done
 [ -z "$missing" ] && pass "Pythons tried:$seen" || { [ -n "$PYTHONS" ] && pass "Pythons chosen:$seen" || skip "Pythons$missing" "none is here; tried:$seen"; }
+
+"$TOOLS/bin/pip" install -q uv pipx > /dev/null 2>&1
+export UV_CACHE_DIR="$TMP/uv" PIPX_HOME="$TMP/pipx" PIPX_BIN_DIR="$TMP/pipx/bin"
+if [ -x "$TOOLS/bin/uvx" ]; then check "uvx --from runs it" sh -c '"$1/bin/uvx" --offline --from "$2" vramcast traces/decomfl.vct 2>&1 | grep -q "is a recording"' - "$TOOLS" "$wheel"
+else skip "uvx" "it cannot be fetched"; fi
+if [ -x "$TOOLS/bin/pipx" ]; then check "pipx installs it" sh -c '"$1/bin/pipx" install --pip-args=--no-index "$2" && "$PIPX_BIN_DIR/vramcast" --version' - "$TOOLS" "$wheel"
+else skip "pipx" "it cannot be fetched"; fi
 
 python3 -m venv "$TMP/sdist" && check "pip builds the source distribution without other packages" \
 	"$TMP/sdist/bin/python" -m pip install -q --no-index "$(echo "$d"/*.tar.gz)"

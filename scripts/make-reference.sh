@@ -71,17 +71,17 @@ shared=$(share)
 	printf '\n## Options of a run\n\nThese mean the same in every command that has them.\n\n%s\n' "$shared"
 } > "$dir/commands/README.md"
 {
-	printf '# What is plugged in\n\n%s\n\n' "$made"
-	echo "Transforms (\`-x\`) change events. Models (\`-m\`) are allocators. Sinks (\`-t\`, \`--to\`) write what came out. [Sources](inputs.md)"
-	echo "and observers (\`vramcast list observers\`) have no parameters. Parameters follow the name, the default first: \`-x leak:steps=100\`."
-	echo "[Models](models.md) and [transforms](transforms.md) say what these do."
+	printf '# Parameters of what is plugged in\n\n%s\n\n' "$made"
+	echo "Parameters follow the name: \`-x leak:steps=100\`, \`-m torch:fit=first\`, \`--to csv:what=blocks\`. The first value is the default."
+	echo "What they belong to: [transforms](transforms.md), [models](models.md), [formats](outputs.md), [pictures](../howto/pictures.md);"
+	echo "\`vramcast list\` names all, also those without parameters."
 	for kind in transforms models sinks; do
 		printf '\n## %s\n\n' "$(echo "$kind" | sed 's/^./\U&/')"
 		"$vramcast" list "$kind" | sed -n 's/^  \([a-z0-9_]*\) .*/\1/p' | while read -r name; do
 			"$vramcast" help "$name" | awk -v name="$name" -v kind="$kind" '
 				index($0, name " (one of the ") == 1 { on = index($0, "the " kind ")"); said = 0; next }
 				!on || $0 == "" || /^Parameters:/ { next }
-				!said++ { print "* **" name "** " $0; next }
+				!said++ { next } # what it does stands in the page that the head of this one names
 				{
 					sub(/^ */, ""); key = $1; sub(/^[^ ]* */, "")
 					preset = ""; if (match($0, / \[[^]]*\]( \([a-z0-9_.,A-Z-]*\))?$/)) { preset = substr($0, RSTART + 2); $0 = substr($0, 1, RSTART - 1) }
@@ -90,6 +90,7 @@ shared=$(share)
 					k = split(choices, choice, "|"); value = preset
 					for (i = 1; i <= k; i++) if (choice[i] != preset) value = value "|" choice[i]
 					# What the parameters of models mean stands in models.md alone.
+					if (!rows++) print "* **" name "**"
 					if (kind == "models") names = names (names == "" ? "  * " : ", ") "`" key (value == "" ? "" : "=" value) "`"
 					else print "  * `" key (value == "" ? "" : "=" value) "` " $0
 				}
@@ -100,10 +101,13 @@ shared=$(share)
 		{ line[++n] = $0; if (/^  \* /) seen[$0]++ }
 		END {
 			for (i = 1; i <= n; i++) {
-				if (line[i] !~ /^  \* / || seen[line[i]] < 5) { print line[i]; continue }
+				own = line[i] ~ /^  \* / && seen[line[i]] < 5
+				if (line[i] ~ /^\* /) { head = line[i]; continue }
+				if (own && head != "") { print head; head = "" }
+				if (own || line[i] !~ /^  \* /) { print line[i]; continue }
 				if (!(line[i] in once)) { once[line[i]]; shared[++k] = line[i] }
 			}
-			if (k) print "\nEvery picture has these parameters:\n"
+			if (k) print "\nEvery picture has these:\n"
 			for (i = 1; i <= k; i++) print substr(shared[i], 3)
 		}'
 } > "$dir/plugins.md"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # check-words.sh - documents, what a user reads, and names in the code use the field's words: none of scripts/words.txt.
+# Documents have no more words than words.sh allows.
 # scripts/words-allowed.txt holds what stands in the code until somebody renames it: a file and a word on a line, or a file
 # and *, or a folder/*. -a prints that list as it would have to be today.
 words=scripts/words.txt; allowed=scripts/words-allowed.txt
@@ -51,5 +52,8 @@ fi
 [ -n "$hits" ] && hits=$(printf '%s\n' "$hits" | awk -F '\t' -v allowed="$allowed" '
 	BEGIN { while ((getline line < allowed) > 0) ok[line] }
 	{ file = $1; sub(/:.*/, "", file); folder = file; sub(/[^\/]*$/, "*", folder); if (!((file " *") in ok) && !(folder in ok) && ($4 != "code" || !((file " " $2) in ok))) print $1 ": \"" $2 "\": say " $3 }')
+bad=0
 if [ -z "$hits" ]; then echo "ok 1 - words: documents, messages and names use the field's words"
-else printf '%s\n' "$hits" | sed 's/^/# /'; echo "not ok 1 - words"; exit 1; fi
+else printf '%s\n' "$hits" | sed 's/^/# /'; echo "not ok 1 - words"; bad=1; fi
+count=$(scripts/words.sh) && echo "ok 2 - words: not too many" || { printf '%s\n' "$count" | sed 's/^/# /'; echo "not ok 2 - words"; bad=1; }
+exit $bad

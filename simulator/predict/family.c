@@ -19,7 +19,7 @@ const char *const vc_rule_names[VC_RULES] = {
 	[VC_RULE_SITES] = "order of edited lines", [VC_RULE_POWERS] = "powers",
 	[VC_RULE_BORDER] = "borders of pictures", [VC_RULE_SIMILAR] = "most similar allocation",
 	[VC_RULE_SUMS] = "buffers of row sums", [VC_RULE_SORTS] = "sorted embeddings",
-	[VC_RULE_PLANS] = "workspace by plan", [VC_RULE_NAMED] = "plans that cuDNN names",
+	[VC_RULE_PLANS] = "workspace by algorithm", [VC_RULE_NAMED] = "algorithms of cuDNN",
 	[VC_RULE_STEPS] = "data of steps", [VC_RULE_ROUNDING] = "rounded lengths",
 };
 

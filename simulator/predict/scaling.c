@@ -460,7 +460,7 @@ static int one_configuration(const struct vc_family *f, size_t base, struct vc_e
 	if (f->n < 2 || share >= SHARE_NEEDED)
 		return VC_OK;
 	return vc_fail(err, VC_EUSAGE, "the recordings are not of one configuration: %.0f %% of "
-		       "the bytes of %s have no counterpart (another dtype, model or kernel, or "
+		       "the bytes of %s match nothing (another dtype, model or kernel, or "
 		       "a loop that runs more often?)",
 		       100 * (1 - share), vc_allocations_from(&f->m[base]));
 }

@@ -57,7 +57,7 @@ expect "the piece of a step that is all there is is refused, with what to record
 run info $p/bert.step.vct
 expect "call sites tell a single step in the middle of a run" 0 'iterations *1, from names of call sites'
 run sim $p/gpt.vct@batch=1 $p/gpt_--precision_amp.vct@batch=2 --set batch=4 --no-verify
-expect "another precision is another configuration: refused with what shows it" 2 '' 'not of one configuration: .*have no counterpart'
+expect "another precision is another configuration: refused with what shows it" 2 '' 'not of one configuration: .*match nothing'
 live() { printf '%s\n' "$out" | sed -n 's/^ *"peak_requested": \([0-9]*\),*$/\1/p' | head -n 1; }
 l=tests/ladders/recordings/mlp_batch
 run sim ${l}4096_torch2.9.1.vct --json --no-verify; truth=$(got)

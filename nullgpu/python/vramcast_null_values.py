@@ -455,6 +455,9 @@ def _make_handler(torch, memory):
     def ask(func, name, args, kwargs):
         if name not in ASKING:
             return func(*args, **kwargs)
+        first = next((a for a in args if isinstance(a, torch.Tensor)), None)
+        if first is None:  # normal() of numbers asks nothing
+            return func(*args, **kwargs)
         if name == "repeat_interleave":  # it refuses negative ones, which it finds out of zeros
             count, known = args[0].numel(), memory.is_small(args[0]) or memory.is_known(args[0])
             kwargs.setdefault("output_size", int(memory.moved(args[0]).sum()) if known else count)
@@ -462,7 +465,6 @@ def _make_handler(torch, memory):
                 not_known(name)
         exclude(key, False)
         try:
-            first = next(a for a in args if isinstance(a, torch.Tensor))
             return func.redispatch(torch._C._dispatch_keys(first) & below, *args, **kwargs)
         finally:
             exclude(key, True)

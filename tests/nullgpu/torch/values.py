@@ -53,6 +53,7 @@ def large_values():
     maps = nn.Conv2d(4, 4, 1, device="cuda")
     maps(torch.ones(100, 4, 8, 8, device="cuda"))[rows].sum().backward()
     ok(maps.weight.grad.sum().item() == 0, "those of a convolution are not worked out, which would take long")
+    ok(0 < torch.normal(0.0, 1.0, (100,), device="cuda").abs().max().item() < 10, "a normal of numbers is drawn")
     state = torch.get_rng_state()
     drawn = torch.randperm(5000, device="cuda")
     ok(drawn.sort().values.equal(torch.arange(5000, device="cuda")) and

@@ -172,8 +172,8 @@ const char *vc_answer_cannot(const struct vc_session *s, uint64_t best, uint64_t
 	char why[120], command[320];
 
 	*buf = '\0';
-	if (w && !w->rerun && !s->opt->force && !s->opt->assume && !w->as_asked.report.same && low < high &&
-	    (double)(high - low) > TELLS * (double)best)
+	if (w && !w->rerun && !s->opt->force && !s->opt->assume &&
+	    !w->as_asked.report.same && low < high && (double)(high - low) > TELLS * (double)best)
 		snprintf(buf, n, "these recordings cannot tell how much (%s); this command can: %s",
 			 why_not(&w->as_asked.report, why, sizeof(why)),
 			 what_can(w, command, sizeof(command)));

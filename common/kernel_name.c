@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_name.c - see kernel_name.h. The grammar is that of the Itanium C++ ABI, 5.1. */
 #include "common/kernel_name.h"
+#include "common/std.h"
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { INSIDE = 4 }; /* names in angle brackets, at most */
 

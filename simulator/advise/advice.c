@@ -2,10 +2,6 @@
 /* advice.c - see advice.h. Changes are tried from cheap to costly. */
 #include "simulator/advise/advice.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/emit.h"
 #include "common/largest.h"
 #include "common/torch_names.h"

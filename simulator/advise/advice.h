@@ -2,8 +2,7 @@
 /* advice.h - after an out-of-memory or a thrash: the cheapest changes that would have made it
  * fit, each one simulated; with room to spare: how much larger the batch may be; with none: why
  * that is risky. */
-#ifndef VC_ADVICE_H
-#define VC_ADVICE_H
+#pragma once
 
 #include "simulator/replay/transform.h"
 #include "simulator/session/session.h"
@@ -90,5 +89,3 @@ int vc_advice_run(const struct vc_session *s, const struct vc_plan *p, enum vc_v
 		  const struct vc_observer_type *const *watch, struct vc_result *out,
 		  struct vc_error *err);
 void vc_batch_close(struct vc_batch *b);
-
-#endif

@@ -3,9 +3,6 @@
 #include "simulator/advise/advice_words.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/emit.h"
 #include "simulator/session/again.h"

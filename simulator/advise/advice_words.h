@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* advice_words.h - what to change, and what leaks, in lines for people: the same on a terminal and
  * in a report. */
-#ifndef VC_ADVICE_WORDS_H
-#define VC_ADVICE_WORDS_H
+#pragma once
 
 #include "simulator/advise/advice.h"
 #include "simulator/findings/findings.h"
@@ -13,5 +12,3 @@ struct vc_asked { const struct vc_run_options *opt; size_t traces; char **trace;
 /* Fills r->words: the leak, if there is one, then the n pieces of advice. */
 int vc_advice_words(const struct vc_plan *p, const struct vc_asked *q, const struct vc_advice *a,
 		    size_t n, struct vc_result *r, struct vc_error *err);
-
-#endif

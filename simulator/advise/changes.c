@@ -2,9 +2,6 @@
 /* changes.c - see changes.h */
 #include "simulator/advise/changes.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "simulator/session/whatif.h"
 
 enum { MOST = 16 }; /* lines; what is behind them is seldom looked at */

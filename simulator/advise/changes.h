@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* changes.h - what each change of a what-if did to the memory: one after the other, before and
  * after, on a device without limit; on that of the plan, where the events have no end. */
-#ifndef VC_CHANGES_H
-#define VC_CHANGES_H
+#pragma once
 
 #include "common/emit.h"
 #include "simulator/session/session.h"
@@ -13,5 +12,3 @@
  * replayed again. */
 void vc_changes_report(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
 		       bool people);
-
-#endif

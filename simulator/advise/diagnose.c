@@ -7,11 +7,7 @@
  * "undecided". */
 #include "simulator/advise/explain.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/emit.h"
 

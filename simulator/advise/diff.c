@@ -2,9 +2,6 @@
 /* diff.c - see diff.h */
 #include "simulator/advise/diff.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/site.h"
 #include "simulator/predict/allocations.h"
 #include "simulator/predict/call_sites.h"

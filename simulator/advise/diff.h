@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff.h - two recordings allocation by allocation: what is in both, what changed, where it
  * begins. */
-#ifndef VC_DIFF_H
-#define VC_DIFF_H
+#pragma once
 
 #include "simulator/replay/result.h"
 #include "simulator/replay/source.h"
@@ -14,5 +13,3 @@ struct vc_diff_side { const struct vc_trace *trace; const struct vc_result *run;
 
 int vc_diff_init(struct vc_diff *d, const struct vc_diff_side side[2], struct vc_error *err);
 void vc_diff_fini(struct vc_diff *d);
-
-#endif

@@ -4,10 +4,6 @@
 #include "simulator/advise/explain.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/emit.h"
 

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain.h - reads an out-of-memory message that somebody pasted: which program printed it, its
  * figures, what they mean, what to try. A figure that cannot be read for certain is left out. */
-#ifndef VC_EXPLAIN_H
-#define VC_EXPLAIN_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/error.h"
 #include "simulator/findings/findings.h"
@@ -78,5 +73,3 @@ struct vc_diagnosis {
 	struct vc_advice advice[8]; size_t advices;
 };
 void vc_explain_diagnose(const struct vc_oom_text *m, struct vc_diagnosis *d);
-
-#endif

@@ -2,8 +2,6 @@
 /* pins.c - see pins.h */
 #include "simulator/advise/pins.h"
 
-#include <stdlib.h>
-
 #define SHOWN 8
 
 static void emit_pin(struct vc_emit *e, const struct vc_meta *meta, const struct vc_pin *p)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pins.h - which live blocks keep mostly free segments from being given back. */
-#ifndef VC_PINS_H
-#define VC_PINS_H
+#pragma once
 
 #include "common/emit.h"
 #include "simulator/replay/result.h"
@@ -11,5 +10,3 @@
  * on the site of its smallest live block: moving that one is the least that would help. */
 int vc_pins_report(struct vc_emit *e, const struct vc_meta *meta, const struct vc_heap_map *map,
 		   struct vc_error *err);
-
-#endif

@@ -2,11 +2,6 @@
 /* report.c - see report.h */
 #include "simulator/advise/report.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "simulator/session/answer.h"
 #include "simulator/session/bounds.h"
 #include "simulator/advise/pins.h"

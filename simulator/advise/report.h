@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.h - a run in words and numbers: the parts that sim, sweep, fit and tune share. */
-#ifndef VC_REPORT_H
-#define VC_REPORT_H
+#pragma once
 
 #include "common/emit.h"
 #include "simulator/session/session.h"
@@ -35,5 +34,3 @@ const char *vc_report_words(const struct vc_session *s, const struct vc_plan *p,
 /* What would narrow it; static, NULL: nothing is open. */
 const char *vc_report_narrow(const struct vc_session *s, const struct vc_plan *p,
 			     const struct vc_result *r);
-
-#endif

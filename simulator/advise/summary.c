@@ -3,11 +3,6 @@
  */
 #include "simulator/advise/summary.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define KEY 80
 #define RULE "==========================================================================="
 #define LINE "---------------------------------------------------------------------------"

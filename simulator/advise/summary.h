@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* summary.h - a model's statistics as torch.cuda.memory_stats() and memory_summary() show them. */
-#ifndef VC_SUMMARY_H
-#define VC_SUMMARY_H
+#pragma once
 
 #include "common/emit.h"
 #include "simulator/replay/result.h"
@@ -11,5 +10,3 @@ int vc_summary_stats(struct vc_emit *e, const struct vc_counters *c, struct vc_e
 
 /* The table of memory_summary(), for people. */
 void vc_summary_table(struct vc_emit *e, const struct vc_counters *c, unsigned device);
-
-#endif

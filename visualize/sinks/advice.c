@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* advice.c - what would help, as small multiples: the run as it is and with each change, on the
  * same axes; below, the lines to paste. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "visualize/multiples.h"
 

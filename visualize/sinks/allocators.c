@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* allocators.c - a heat map of recordings and allocators: how far what is reserved at the peak lies
  * above what was live. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "visualize/scene.h"
 

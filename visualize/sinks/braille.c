@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* braille.c - the timeline for a terminal: dots of braille, or plain characters. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/utf8.h"

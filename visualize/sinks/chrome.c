@@ -3,8 +3,6 @@
  *
  * Viewers of this format fail between one and one and a half million events, so kernels beyond a
  * limit are left out and the file says so; the perfetto sink has no such limit. */
-#include <inttypes.h>
-#include <string.h>
 
 #include "common/event.h"
 #include "common/io.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv.c - the usage curve, or the life of every block, for spreadsheets, pandas and duckdb. */
-#include <inttypes.h>
 
 #include "common/io.h"
 #include "visualize/record.h"

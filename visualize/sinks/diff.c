@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff.c - what changed between two recordings: both outlines aligned by step, the call sites that
  * ask for more or less, and the first moment at which the two part. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/event.h"
 #include "common/vec.h"

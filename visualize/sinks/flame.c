@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flame.c - who holds the memory, as an icicle: what it is for, module, call sites; a box is as
  * wide as its bytes. */
-#include <stdio.h>
 
 #include "visualize/flame.h"
 #include "visualize/scene.h"

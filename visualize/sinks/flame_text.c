@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flame_text.c - who holds the memory, as a tree of text; the children of a line sum to it. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/utf8.h"

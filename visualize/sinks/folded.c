@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* folded.c - call stacks and their bytes, one line each, for flamegraph.pl, inferno and
  * speedscope. */
-#include <inttypes.h>
 
 #include "common/io.h"
 #include "common/site.h"

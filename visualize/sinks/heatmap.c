@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heatmap.c - two things that were varied: the bytes used in each cell, where the frontier to
  * running out of memory lies, and what fits in each row. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "visualize/scene.h"
 

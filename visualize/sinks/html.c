@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* html.c - the report: one file with verdict, ledger, pictures and tables; no network. A script
  * adds an instrument to look closer with; the page says everything without it. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/site.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jsonl.c - one JSON object per line: each run, its usage over time, its blocks. The field "kind"
  * tells them apart, so that one file can be filtered by any tool that reads lines. */
-#include <inttypes.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/json.h"

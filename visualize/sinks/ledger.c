@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ledger.c - the card as a waterfall: from its capacity down to what is free, and the request that
  * did not fit in red beyond it. */
-#include <stdio.h>
-#include <string.h>
 
 #include "visualize/ledger.h"
 #include "visualize/scene.h"

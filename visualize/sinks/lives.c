@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lives.c - a row per call site: from the birth to the death of what it made, as thick as the bytes
  * that live; what each step makes and never frees in its own colour. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "visualize/scene.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* markdown.c - a section to paste into a pull request or a step summary. */
-#include <inttypes.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/site.h"

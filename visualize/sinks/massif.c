@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* massif.c - usage over time as Valgrind's massif writes it, for ms_print and massif-visualizer:
  * allocated bytes as heap, cached ones as extra. Detailed trees (call sites) only at the peak. */
-#include <inttypes.h>
 
 #include "common/io.h"
 #include "visualize/classify.h"

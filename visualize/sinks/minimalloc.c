@@ -2,7 +2,6 @@
 /* minimalloc.c - the life of every block as id,lower,upper,size, which offline planners read
  * (minimalloc, idealloc, omnimalloc): what the best possible packing would need. Times are
  * events, half open. */
-#include <inttypes.h>
 
 #include "common/io.h"
 #include "visualize/sink.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* openmetrics.c - gauges for node_exporter's textfile collector and other scrapers. The closing EOF
  * line is demanded by OpenMetrics and is a comment in the older Prometheus text format. */
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "common/io.h"
 #include "visualize/sink.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* owners_dot.c - who holds the memory, the whole graph, for Graphviz and its friends. */
-#include <string.h>
 
 #include "common/io.h"
 #include "common/utf8.h"

@@ -4,8 +4,6 @@
  * Field numbers: perfetto's protos/perfetto/trace (trace.proto, trace_packet.proto,
  * track_event/{track_descriptor,counter_descriptor,track_event,debug_annotation}.proto,
  * interned_data/interned_data.proto), the same since 2020. */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "common/event.h"
 #include "common/io.h"

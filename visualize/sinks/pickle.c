@@ -5,10 +5,6 @@
  * The viewer's JavaScript reader sets the limits: protocol 4, only plain opcodes, at most a
  * thousand items in one batch, whole numbers below 2^53, at least one category "unknown" where
  * there are any. Which keys there are follows the PyTorch version that was replayed. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/event.h"
 #include "common/io.h"

@@ -2,7 +2,6 @@
 /* pprof.c - bytes by call stack for 'go tool pprof'. Field numbers: google/pprof's profile.proto.
  */
 #include <limits.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "common/io.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranks.c - devices or processes side by side: who needs more than the others, and when. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "visualize/scene.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segments.c - the address map at the moment that matters: what lies where, and why it does not
  * fit. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "visualize/addressmap.h"
 #include "visualize/ledger.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* speedscope.c - call stacks and their bytes for speedscope.app: two profiles a run, the bytes at
  * the peak (or when it ran out) and all bytes over the run. Its file-format-spec.ts is the form. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/json.h"

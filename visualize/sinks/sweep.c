@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sweep.c - predicted peak by the value that was varied: the band to aim for, where it only fits by
  * flushing, where it fails, and what to take. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "visualize/scene.h"
 

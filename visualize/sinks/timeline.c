@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline.c - memory over time: layers, reserved, capacity, where it ran out, who holds it. */
-#include <stdio.h>
 
 #include "visualize/ledger.h"
 #include "visualize/scene.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unused.c - reserved bytes that no tensor asked for, over the run: why they are there, and which
  * blocks hold segments back. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "visualize/scene.h"
 

@@ -77,7 +77,6 @@ void vramcast_free(void *p, ssize_t size, int device, void *stream)
 {
 	uint64_t bytes, requested;
 
-	(void)size;
 	if (!p || vc_served_give(p, &bytes, &requested, &device))
 		return;
 	vc_served_lost(p);

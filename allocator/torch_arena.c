@@ -243,7 +243,6 @@ static void hook_raw_delete(void *object, void *p)
 
 static void *hook_deleter(const void *object)
 {
-	(void)object;
 	return FUNCTION(delete_any);
 }
 
@@ -299,7 +298,6 @@ static int find_mapped(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct mapped *m = arg;
 
-	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		uintptr_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
 

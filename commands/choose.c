@@ -400,8 +400,7 @@ static int no_file(struct vc_choice *c, size_t argc, char **argv, const char *gp
 		return take(c, "%s is a model in the hub's cache", x);
 	}
 	if (strchr(x, ' ') && kind_of_text(x, strlen(x)) == MESSAGE) {
-		if (!put_input(x))
-			return vc_nomem(err, "the message");
+		VC_HAVE(put_input(x), "the message", err);
 		add(c, "explain");
 		return take(c, "the text is an out-of-memory message");
 	}

@@ -421,6 +421,5 @@ const struct vc_command vc_command_dryrun = {
 		"the chosen card,\nkernels do nothing, and the framework's own allocator decides "
 		"everything. The exit code\nis the program's.",
 	.options = tables, .config_size = sizeof(struct vc_dryrun_config),
-	.flags = VC_CMD_PASSTHROUGH,
-	.run = dryrun,
+	.flags = VC_CMD_PASSTHROUGH, .run = dryrun,
 };

@@ -97,8 +97,7 @@ static int other_ways(struct vc_session *s, const struct vc_dryrun *run,
 		rc = one_order(s, plan, &one, &drawn, err);
 	}
 	free(plan);
-	if (rc < 0)
-		return rc;
+	VC_TRY(rc);
 	if (one.least_reserved > to->least_reserved)
 		to->least_reserved = one.least_reserved;
 	if (one.most_reserved > to->most_reserved)
@@ -171,8 +170,7 @@ static int one_draw(const struct vc_session *s, const struct vc_dryrun *run, uin
 		rc = vc_job_run(&job, plan, NULL, &r, err);
 	}
 	free(t.ev);
-	if (rc < 0)
-		return rc;
+	VC_TRY(rc);
 	if (r.stats.peak_reserved < to->least_drawn)
 		to->least_drawn = r.stats.peak_reserved;
 	if (r.stats.peak_reserved > to->most_drawn)

@@ -190,8 +190,7 @@ static int explain_run(const void *config, size_t argc, char **argv, struct vc_c
 		r = vc_explain_read(text, n, &m, &con->err);
 		free(text);
 	}
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	say_next(&m, con);
 	return emit_all(&m, c->json, &con->err);
 }

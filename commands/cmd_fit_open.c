@@ -139,8 +139,7 @@ int vc_fitting_open(struct vc_fitting *f, size_t n, char **paths, struct vc_erro
 		r = vc_session_plans(&f->base, &f->plan, &f->plans, err);
 	if (r == VC_OK && f->plans > VC_FIT_CARDS)
 		r = vc_fail(err, VC_EUSAGE, "at most %d cards and settings at once", VC_FIT_CARDS);
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	f->card = calloc(f->plans, sizeof(*f->card));
 	f->proof = f->proof ? f->proof : calloc(f->plans, sizeof(*f->proof));
 	VC_HAVE(f->card && f->proof, "the cards", err);

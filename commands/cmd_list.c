@@ -74,7 +74,6 @@ static int list_run(const void *config, size_t argc, char **argv, struct vc_cons
 	size_t near;
 	bool any = false;
 
-	(void)config;
 	if (!out)
 		return con->err.status;
 	for (size_t k = 0; k < SOCKETS; k++) {
@@ -141,7 +140,6 @@ static int help_run(const void *config, size_t argc, char **argv, struct vc_cons
 	const char *near;
 	bool any = c != NULL;
 
-	(void)config;
 	if (!out)
 		return con->err.status;
 	if (c)
@@ -169,8 +167,7 @@ static int help_run(const void *config, size_t argc, char **argv, struct vc_cons
 
 const struct vc_command vc_command_help = {
 	.name = "help", .operands = "[NAME]",
-	.summary = "explain a command, source, transform, model or sink",
-	.run = help_run,
+	.summary = "explain a command, source, transform, model or sink", .run = help_run,
 };
 
 /* ---- completions ---- */
@@ -330,7 +327,6 @@ static int completions_run(const void *config, size_t argc, char **argv, struct 
 		{ "bash", bash_script }, { "zsh", zsh_script }, { "fish", fish_script },
 	};
 
-	(void)config;
 	for (size_t i = 0; argc && i < 3; i++) {
 		struct vc_output *out;
 
@@ -347,6 +343,5 @@ static int completions_run(const void *config, size_t argc, char **argv, struct 
 
 const struct vc_command vc_command_completions = {
 	.name = "completions", .operands = "bash|zsh|fish",
-	.summary = "shell completion, to be sourced",
-	.run = completions_run,
+	.summary = "shell completion, to be sourced", .run = completions_run,
 };

@@ -79,7 +79,6 @@ static int man_run(const void *config, size_t argc, char **argv, struct vc_conso
 	struct vc_output *out = vc_output_open("-", &con->err);
 	int r;
 
-	(void)config;
 	if (!out)
 		return con->err.status;
 	if (!argc)

@@ -58,7 +58,6 @@ static int mcp_run(const void *config, size_t argc, char **argv, struct vc_conso
 	char *line[] = { "python3", "-c", (char *)(uintptr_t)vc_mcp_text, program, VC_VERSION,
 			 NULL, NULL };
 
-	(void)config;
 	if (argc)
 		return vc_fail(&con->err, VC_EUSAGE, "mcp takes nothing ('%s'): an assistant "
 			       "starts it and writes to its standard input", argv[0]);

@@ -395,8 +395,7 @@ static int ranks_run(const void *config, size_t argc, char **argv, struct vc_con
 }
 
 const struct vc_command vc_command_ranks = {
-	.name = "ranks",
-	.operands = "TRACE...",
+	.name = "ranks", .operands = "TRACE...",
 	.summary = "the ranks of a job side by side: who needs most, who dies first, who differs",
 	.details =
 		"One recording per rank, any number of them: each is replayed and closed again. "
@@ -406,7 +405,5 @@ const struct vc_command vc_command_ranks = {
 		"memory, 6 undecided.\n\n"
 		"  vramcast ranks run.vct run.rank*.vct\n"
 		"  vramcast ranks run.vct run.rank*.vct -g a100-40g-sxm --json",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = ranks_run,
+	.options = tables, .config_size = sizeof(struct config), .run = ranks_run,
 };

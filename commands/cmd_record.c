@@ -598,8 +598,7 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 
 	if (rc == 0 && r.cfg->pid != VC_NOT_GIVEN)
 		rc = vc_attach_check((pid_t)r.cfg->pid, &con->err);
-	if (rc < 0)
-		return rc;
+	VC_TRY(rc);
 	if (!con->quiet && access(r.cfg->out, F_OK) == 0)
 		fprintf(stderr, "vramcast: %s is there, and this recording will take its place\n",
 			r.cfg->out);

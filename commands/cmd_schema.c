@@ -224,7 +224,6 @@ static int schema_run(const void *config, size_t argc, char **argv, struct vc_co
 	struct vc_output *out;
 	int r;
 
-	(void)config;
 	while (d < documents + DOCUMENTS && !(argc == 1 && !strcmp(d->name, argv[0])))
 		d++;
 	if (d == documents + DOCUMENTS)

@@ -664,8 +664,7 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 }
 
 const struct vc_command vc_command_sim = {
-	.name = "sim",
-	.operands = "TRACE...",
+	.name = "sim", .operands = "TRACE...",
 	.summary = "replay a trace with anything changed; does it fit?",
 	.details =
 		"Every combination of -m, --torch, --conf and -g is one run. Exit codes: 0 fits, 1 "
@@ -675,7 +674,5 @@ const struct vc_command vc_command_sim = {
 		"  vramcast sim run.vct -g rtx4090\n"
 		"  vramcast sim run.vct -g l4 --conf expandable_segments:True -o picture.svg\n"
 		"  vramcast sim run.vct --torch 2.9 --torch 2.15 --capacity 24GiB --json",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = sim_run,
+	.options = tables, .config_size = sizeof(struct config), .run = sim_run,
 };

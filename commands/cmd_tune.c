@@ -233,7 +233,6 @@ static int count_one(void *arg, size_t i, struct vc_error *err)
 {
 	const struct tune *t = arg;
 
-	(void)err;
 	vc_progress_say(t->progress, "%zu of %zu settings", i + 1, t->n);
 	return VC_OK;
 }

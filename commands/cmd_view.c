@@ -15,7 +15,6 @@ static int view_run(const void *config, size_t argc, char **argv, struct vc_cons
 	bool far = (ssh && *ssh) || !((x && *x) || (w && *w));
 	char path[4096], program[1024];
 
-	(void)config;
 	if (argc != 1)
 		return vc_fail(&con->err, VC_EUSAGE, "which file? vramcast view report.html");
 	if (!realpath(argv[0], path))

@@ -20,7 +20,6 @@ static int begin(void *find, struct vc_rehearsal *h, struct vc_error *err)
 {
 	struct find *f = find;
 
-	(void)h;
 	f->search = calloc(f->on.plans + 1, sizeof(*f->search));
 	return f->search ? VC_OK : vc_nomem(err, "the cards");
 }

@@ -175,8 +175,7 @@ int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *o
 	else if (h->conf)
 		unsetenv("PYTORCH_CUDA_ALLOC_CONF");
 	free(kept);
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	if (!vc_trial_recorded(out->path)) {
 		vc_trial_show(log, h->progress);
 		return vc_fail(err, VC_EIO, "a trial run of the program left no recording (it "

@@ -106,8 +106,6 @@ static int find_names(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	struct object o;
 
-	(void)size;
-	(void)unused;
 	if (!holds(info, VC_FUNCTION(find_names)) || !read_object(info, &o) || !o.hash)
 		return 0;
 	for (uint32_t i = 1; i < o.hash[1] && g.names < NAMES; i++) {
@@ -183,7 +181,6 @@ static int bind_object(struct dl_phdr_info *info, size_t size, void *ok)
 	bool *fine = ok;
 	struct object o;
 
-	(void)size;
 	if (holds(info, VC_FUNCTION(bind_object)) || !read_object(info, &o))
 		return 0;
 	for (int t = 0; t < 2; t++)

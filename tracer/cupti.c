@@ -119,7 +119,6 @@ static void callback(void *user, int domain, uint32_t id, const void *data)
 	const struct vc_cupti_resource *resource = data;
 	uint32_t stream;
 
-	(void)user;
 	if (!atomic_load_explicit(&g.active, memory_order_relaxed))
 		return;
 	if (domain == VC_CUPTI_DRIVER_API)
@@ -299,7 +298,6 @@ VC_EXPORT int InitializeInjection(void)
 
 static void *last_flush(void *unused)
 {
-	(void)unused;
 	vc_cupti()->flush(VC_CUPTI_FLUSH_FORCED);
 	atomic_store(&g.flushed, 1);
 	return NULL;

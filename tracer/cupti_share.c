@@ -238,7 +238,6 @@ static void dispatch(void *unused, int domain, uint32_t id, const void *data)
 {
 	vc_cupti_callback *f;
 
-	(void)unused;
 	for (int who = 0; who < VC_CUPTI_CLIENTS; who++) {
 		f = g.callback[who];
 		if (f && wants((enum vc_cupti_who)who, domain, id))

@@ -362,24 +362,15 @@ struct vc_drain_file vc_drain_file(const struct vc_drain *d, size_t i)
 	const struct vc_stream *s = d->stream[i];
 	const struct vc_meta *m = s->file.meta;
 	struct vc_drain_file f = { .path = s->file.path,
-				  .torch = m->torch,
-				  .gpu = m->devices ? m->device[0].name : NULL,
+				  .torch = m->torch, .gpu = m->devices ? m->device[0].name : NULL,
 				  .stopped = s->file.stopped,
-				  .device = m->devices ? m->device[0].index : 0,
-				  .pid = s->pid,
-				  .events = s->file.events,
-				  .bytes = s->file.bytes,
-				  .dropped = s->dropped,
-				  .missing = s->missing,
-				  .unmatched = m->unmatched_frees,
-				  .note = m->note,
-				  .notes = m->notes,
-				  .cpu = s->cpu,
-				  .unsealed = s->unsealed,
-				  .unwritten = s->unwritten,
-				  .sealed = s->seals,
-				  .events_seen = s->named,
-				  .orderly = s->orderly,
+				  .device = m->devices ? m->device[0].index : 0, .pid = s->pid,
+				  .events = s->file.events, .bytes = s->file.bytes,
+				  .dropped = s->dropped, .missing = s->missing,
+				  .unmatched = m->unmatched_frees, .note = m->note,
+				  .notes = m->notes, .cpu = s->cpu, .unsealed = s->unsealed,
+				  .unwritten = s->unwritten, .sealed = s->seals,
+				  .events_seen = s->named, .orderly = s->orderly,
 				  .totals = s->totals };
 
 	memcpy(f.how, s->how, sizeof(f.how));

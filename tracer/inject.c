@@ -381,8 +381,6 @@ int vc_inject_python(pid_t pid, const char *file, struct vc_error *err)
 
 int vc_inject_python(pid_t pid, const char *file, struct vc_error *err)
 {
-	(void)pid;
-	(void)file;
 	return vc_fail(err, VC_ENOSUP, "attaching is for x86-64 alone");
 }
 

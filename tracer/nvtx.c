@@ -92,37 +92,31 @@ static void end(uint64_t id)
 
 static void domain_mark_ex(void *domain, const struct attributes *a)
 {
-	(void)domain;
 	mark_ex(a);
 }
 
 static uint64_t domain_start_ex(void *domain, const struct attributes *a)
 {
-	(void)domain;
 	return start_ex(a);
 }
 
 static void domain_end(void *domain, uint64_t id)
 {
-	(void)domain;
 	end(id);
 }
 
 static int domain_push_ex(void *domain, const struct attributes *a)
 {
-	(void)domain;
 	return push_ex(a);
 }
 
 static int domain_pop(void *domain)
 {
-	(void)domain;
 	return pop();
 }
 
 static void *registered(void *domain, const char *s)
 {
-	(void)domain;
 	return (void *)(uintptr_t)vc_names_put(s);
 }
 

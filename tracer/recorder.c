@@ -60,7 +60,6 @@ static void thread_ended(void *key)
 {
 	struct vc_ring *ring = self.ring;
 
-	(void)key;
 	if (self.era != atomic_load(&g.era) || !ring)
 		return;
 	if (self.held)

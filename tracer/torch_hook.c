@@ -289,7 +289,6 @@ static int find_mapped(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct mapped *m = arg;
 
-	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		uintptr_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
 
@@ -539,12 +538,9 @@ static void note_oom(uint64_t bytes, size_t reserved, uint16_t device)
 	r = vc_record_begin();
 	if (r) {
 		*r = (struct vc_record){.kind = VC_EV_OOM,
-					.size = bytes,
-					.addr = vc_cuda_free_bytes(),
-					.device = device,
-					.stream = stream_now(device),
-					.reserved = reserved,
-					.text = self.site,
+					.size = bytes, .addr = vc_cuda_free_bytes(),
+					.device = device, .stream = stream_now(device),
+					.reserved = reserved, .text = self.site,
 					.time_ns = vc_clock_ns() };
 		if (vc_stacks_only_failures()) { /* vramcast_failed, outside of the allocator's
 						    lock */

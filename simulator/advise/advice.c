@@ -184,9 +184,7 @@ static int try_split(struct asked *q, const struct change *c, struct vc_result *
 
 		c->remedy->split(k, b->value / k, &w);
 		snprintf(text, sizeof(text), "%s:%s", c->type->name, w.params);
-		r = vc_batch_run(b, q->p, b->value / k, text, q->now, out, err);
-		if (r < 0)
-			return r;
+		VC_TRY(r = vc_batch_run(b, q->p, b->value / k, text, q->now, out, err));
 		if (vc_advice_ending(out) == VC_FITS) {
 			memcpy(a->text, w.text, sizeof(a->text));
 			memcpy(a->paste, w.paste, sizeof(a->paste));
@@ -268,9 +266,7 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 		if (!next)
 			return vc_fail(err, VC_ENOSUP, "no card is larger");
 		use_card(q->s, next, &plan);
-		r = vc_advice_run(q->s, &plan, q->now, q->watch, out, err);
-		if (r < 0)
-			return r;
+		VC_TRY(r = vc_advice_run(q->s, &plan, q->now, q->watch, out, err));
 		if (vc_advice_ending(out) == VC_FITS) {
 			char total[32];
 

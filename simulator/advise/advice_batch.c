@@ -123,8 +123,7 @@ int vc_batch_run(struct vc_batch *b, const struct vc_plan *p, double value, cons
 	const char **list;
 	int r = go_to(b, value, err);
 
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	r = vc_plan_with(&plan, transform, &list, err);
 	if (r == VC_OK)
 		r = vc_advice_run(&b->at, &plan, than, b->watch, out, err);
@@ -145,8 +144,7 @@ static int find_out(const struct vc_session *s, const struct vc_plan *p, enum vc
 	struct vc_result r;
 	int rc = vc_session_replay(s, p, NULL, &r, err);
 
-	if (rc < 0)
-		return rc;
+	VC_TRY(rc);
 	*fits = vc_result_replayed(&r) == VC_FITS;
 	if (*fits == (wanted == VC_SURELY)) {
 		rc = vc_session_decide_fit(s, p, wanted == VC_POSSIBLY, &r, err);

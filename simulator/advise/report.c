@@ -317,7 +317,6 @@ static void report_plan(struct vc_emit *e, const struct vc_plan *p, const struct
 void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
 		   const struct vc_result *r)
 {
-	(void)s;
 	report_plan(e, p, r);
 	vc_result_emit_peaks(e, r);
 	vc_report_ledger(e, p, r, false);

@@ -437,8 +437,7 @@ int vc_pack(struct vc_packing *p, uint64_t effort, struct vc_error *err)
 					 (int64_t)(effort * VC_PACK_EFFORT_STEPS);
 	int r = check_blocks(p, err);
 
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	a.budget.left = steps;
 	p->how = "nothing to place";
 	r = vc_pieces_init(&a.s, p, err);
@@ -467,8 +466,7 @@ int vc_pack_bound(struct vc_packing *p, struct vc_error *err)
 	struct vc_pieces s;
 	int r = check_blocks(p, err);
 
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	r = vc_pieces_init(&s, p, err);
 	p->bound = r == VC_OK ? s.bound : 0;
 	vc_pieces_fini(&s);

@@ -63,8 +63,7 @@ bool vc_sort_at(const struct vc_allocations *m, uint32_t i, struct vc_sort *s)
 	    !parts || parts != n / PER_THREAD + t[i + 5].size / INDEX || t[i + 10].size % parts)
 		return false;
 	*s = (struct vc_sort){.owner = i,
-			      .source = i + 1,
-			      .per = INDEX,
+			      .source = i + 1, .per = INDEX,
 			      .row = t[i + 10].size / parts,
 			      .present = true,
 			      .always = n <= FEW };

@@ -518,8 +518,7 @@ static void flow_close(struct vc_source *s)
 }
 
 static const struct vc_source_type flow_type = {
-	.name = "prediction",
-	.summary = "events that nobody recorded, made as they are read",
+	.name = "prediction", .summary = "events that nobody recorded, made as they are read",
 	.state_size = sizeof(struct flow), .next = flow_next, .close = flow_close,
 };
 

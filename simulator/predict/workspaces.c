@@ -75,12 +75,8 @@ static bool sum_of(const struct vc_allocations *m, uint32_t i, uint32_t element,
 	    !vc_reduction_rows(n, m->take[i + 1].size, m->take[i + 2].size, card, &lo, &hi, &limit))
 		return false;
 	*out = (struct vc_workspace){.owner = i,
-				   .source = VC_UNMATCHED,
-				   .width = (uint32_t)n,
-				   .row = m->take[i].size,
-				   .present = true,
-				   .least = lo,
-				   .most = hi,
+				   .source = VC_UNMATCHED, .width = (uint32_t)n,
+				   .row = m->take[i].size, .present = true, .least = lo, .most = hi,
 				   .limit = limit };
 	return true;
 }

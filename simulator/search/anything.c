@@ -177,8 +177,7 @@ static int decide(const struct search *x, struct vc_any_found *f, struct vc_erro
 	struct vc_result r;
 	int rc = make(x, f->pick, &m, err);
 
-	if (rc < 0)
-		return rc;
+	VC_TRY(rc);
 	rc = vc_session_run(m.s, &m.plan, nobody, &r, &why);
 	if (rc == VC_OK) {
 		f->sure = r.trust.high;

@@ -68,13 +68,11 @@ struct search {
 
 static bool fits(const struct vc_fit_probe *p, uint64_t capacity)
 {
-	(void)capacity;
 	return p->verdict == VC_FITS;
 }
 
 static bool runs(const struct vc_fit_probe *p, uint64_t capacity)
 {
-	(void)capacity;
 	return p->verdict != VC_OOM;
 }
 

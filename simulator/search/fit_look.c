@@ -260,7 +260,6 @@ static int make_ready(void *arg, size_t i, struct vc_error *err)
 	struct vc_error why = { 0 };
 	struct vc_fit_seen *s = open_at(a->h->f, t->probe.value, &why);
 
-	(void)err;
 	t->failed = !s || find_out(&s->session, &a->h->c->plan,
 				   vc_fit_at(a->h->c, t->probe.value), t, &why) < 0;
 	drop(&s);

@@ -277,8 +277,7 @@ static int ask_times(struct reader *r, const struct vc_plan *plan, struct vc_err
 		VC_TRY(vc_plan_with(&one, text, &list, err));
 		int rc = vc_time_step(r->s, &one, &o, err);
 		free(list);
-		if (rc < 0)
-			return rc;
+		VC_TRY(rc);
 		if (!o.step_ns) {
 			r->c->step_ns = 0;
 			snprintf(r->c->why, sizeof(r->c->why), "%s", o.why);
@@ -295,8 +294,7 @@ static int read(struct reader *r, const struct vc_plan *plan, struct vc_error *e
 {
 	int rc = cut_all(r, err);
 
-	if (rc < 0)
-		return rc;
+	VC_TRY(rc);
 	if (r->cuts)
 		qsort(r->cut, r->cuts, sizeof(*r->cut), by_event);
 	r->ids = r->s->rec->meta->max_id + 1;

@@ -81,8 +81,7 @@ static int add_solved(struct search *x, struct vc_error *err)
 	uint64_t peak, first, step;
 
 	VC_TRY(add_taken(x, take, VC_RECOMPUTE_NONE, err));
-	if (!vc_recompute_choose(c, UINT64_MAX / 2, take, &peak))
-		return vc_nomem(err, "choices of layers");
+	VC_HAVE(vc_recompute_choose(c, UINT64_MAX / 2, take, &peak), "choices of layers", err);
 	first = peak;
 	step = c->total / BUDGETS;
 	for (uint64_t budget = peak; budget && vc_recompute_choose(c, budget, take, &peak);) {
@@ -298,8 +297,7 @@ int vc_recompute_open(struct vc_recompute_search *q, const struct vc_session *s,
 	VC_TRY(with(q, p, &plan, &c, err));
 	rc = vc_session_run(s, &plan, nobody, &r, err);
 	free(c.list);
-	if (rc < 0)
-		return rc;
+	VC_TRY(rc);
 	p->open = true;
 	p->low = r.trust.used_low;
 	p->high = r.trust.used_high;

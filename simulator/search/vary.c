@@ -210,8 +210,7 @@ static int scenario_members(struct vc_vary *v, const struct vc_value *line, stru
 		if (v->key[k].n == v->runs)
 			return vc_fail(err, VC_EFORMAT, "\"%s\" is missing: all lines name the "
 				       "same keys", v->key[k].name);
-	if (!vc_vec_one(v->id, v->runs))
-		return vc_nomem(err, "the scenarios");
+	VC_HAVE(vc_vec_one(v->id, v->runs), "the scenarios", err);
 	v->id[v->runs++] = id;
 	return v->keys ? VC_OK : vc_fail(err, VC_EFORMAT, "the line varies nothing");
 }

@@ -294,7 +294,6 @@ static int settled_high(void *arg, uint64_t low, uint64_t high, bool *settled, s
 	uint64_t need = a->best->stats.peak_reserved;
 	enum vc_verdict end = VC_FITS;
 
-	(void)low;
 	if (high > need && a->best->stats.peak_used + (high - need) > a->plan->capacity)
 		VC_TRY(replay_end(&q, (int64_t)(high - need), &end, err));
 	*settled = end != VC_FITS;
@@ -308,7 +307,6 @@ static int settled_low(void *arg, uint64_t low, uint64_t high, bool *settled, st
 	const struct ask q = { a->job, a->plan };
 	enum vc_verdict end = VC_OOM;
 
-	(void)high;
 	*settled = false;
 	if (low + beside_of(a->best) > a->plan->capacity)
 		return VC_OK;

@@ -40,11 +40,9 @@ static int change(const struct vc_trace *t, uint64_t key, const void *arg, struc
 	struct changed *k = calloc(1, sizeof(*k));
 	int r = k ? read_changed(t, arg, k, err) : vc_nomem(err, "changed events");
 
-	(void)key;
 	if (r < 0 && k)
 		drop(&k->memo);
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	k->memo.drop = drop;
 	k->memo.bytes = k->trace.cap * sizeof(*k->trace.ev);
 	*out = &k->memo;

@@ -122,8 +122,7 @@ struct vc_host_device vc_host_device(const struct vc_recording *rec)
 	if (k.until && k.others > outside)
 		k.others = 0; /* it is of another moment */
 	return (struct vc_host_device){
-		.libraries = h.libraries,
-		.context = k.until ? outside - k.others : 0,
+		.libraries = h.libraries, .context = k.until ? outside - k.others : 0,
 		.others = k.others,
 	};
 }

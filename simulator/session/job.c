@@ -27,27 +27,20 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 	const struct vc_tenants *t = p->tenants;
 
 	return (struct vc_run){
-		.model = p->model,
-		.model_params = p->params[0] ? p->params : NULL,
-		.version = p->torch[0] ? p->torch : NULL,
-		.conf = p->conf,
-		.fraction = p->fraction,
+		.model = p->model, .model_params = p->params[0] ? p->params : NULL,
+		.version = p->torch[0] ? p->torch : NULL, .conf = p->conf, .fraction = p->fraction,
 		/* Where nothing is recorded, addresses come as the recording's driver gave them. */
 		.device = { .kind = kind_of(job, p),
 			    .va = p->va ? p->va : vc_va_of_first(job->rec->device->first_segment),
 			    .order = p->va_order,
 			    .total = p->capacity ? p->capacity : VC_DEVICE_UNLIMITED,
-			    .prop_total = prop_total(p),
-			    .context = p->context,
-			    .more = p->more,
+			    .prop_total = prop_total(p), .context = p->context, .more = p->more,
 			    .others = p->others + (t ? t->others : 0),
 			    .process = t ? t->process : NULL,
 			    .processes = t && p->capacity ? t->processes : 0,
 			    .index = job->rec->device->device },
-		.device_index = job->rec->device->device,
-		.heap_order = job->rec->heap_order,
-		.start = p->start,
-		.stop_at_oom = p->stop_at_oom,
+		.device_index = job->rec->device->device, .heap_order = job->rec->heap_order,
+		.start = p->start, .stop_at_oom = p->stop_at_oom,
 		.enough = p->enough };
 }
 
@@ -101,8 +94,7 @@ static int finish(const struct vc_job *job, const struct vc_plan *plan, struct v
 	int r = vc_run(run, out, err);
 
 	vc_source_free(run->source);
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	out->meta = job->rec->meta;
 	r = fill_info(job, plan, out, err);
 	if (r < 0)

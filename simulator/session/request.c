@@ -54,10 +54,8 @@ const struct vc_option vc_run_options[] = {
 struct vc_run_options vc_run_options_none(void)
 {
 	return (struct vc_run_options){ .capacity = VC_NOT_GIVEN,
-				       .context = VC_NOT_GIVEN,
-				       .fraction = NAN,
-				       .device = VC_NOT_GIVEN,
-				       .seeds = VC_NOT_GIVEN,
+				       .context = VC_NOT_GIVEN, .fraction = NAN,
+				       .device = VC_NOT_GIVEN, .seeds = VC_NOT_GIVEN,
 				       .rank = VC_NOT_GIVEN };
 }
 
@@ -251,8 +249,7 @@ static int fill_plan(const struct vc_recording *rec, const struct vc_run_options
 	const char *model = vc_request_model(&o->model, pick[0]);
 	int r = plan_model(model ? model : default_model(rec, o), p, err);
 
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	vc_plan_set_conf(p, o->conf.n ? o->conf.at[pick[2]] :
 			    rec->meta->conf ? rec->meta->conf : "");
 	if (p->model->versions)
@@ -305,8 +302,7 @@ int vc_request_plans(const struct vc_recording *rec, const struct vc_run_options
 
 	*n = 0;
 	*plans = r == VC_OK ? calloc(dim[0] * dim[1] * dim[2] * dim[3], sizeof(**plans)) : NULL;
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	if (!*plans)
 		return vc_nomem(err, "the plans");
 	for (pick[0] = 0; pick[0] < dim[0]; pick[0]++)

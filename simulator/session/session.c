@@ -19,8 +19,7 @@ static struct vc_recording_ask ask_of(const struct vc_run_options *o, unsigned f
 					  .torch = o->torch.n ? o->torch.at[0] : NULL,
 					  .claimed = o->torch.n == 1 ? o->torch.at[0] : NULL,
 					  .total = o->capacity != VC_NOT_GIVEN ? o->capacity : 0,
-					  .verify = o->verify,
-					  .asker = o->asker,
+					  .verify = o->verify, .asker = o->asker,
 					  .without = o->without,
 					  .flags = flags };
 }
@@ -335,8 +334,7 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 {
 	int r = vc_session_replay(s, plan, observers, out, err);
 
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	r = find_floor(s, plan, out, err);
 	if (r == VC_OK)
 		r = vc_session_decide(s, plan, out, err);

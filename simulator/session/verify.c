@@ -145,8 +145,7 @@ int vc_verify(struct vc_recording *rec, const struct vc_recording_ask *ask, stru
 		first = own;
 		r = verify_as(rec, first, &now, err);
 	}
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	rec->fidelity = now.f;
 	rec->seen = now.seen;
 	snprintf(rec->made_by, sizeof(rec->made_by), "%s", first);

@@ -499,8 +499,7 @@ static int find_other(const struct vc_whatif *w, struct vc_prediction *p, size_t
 		vc_trace_fini(t);
 		r = 0;
 	}
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	p->known[k] = r ? VC_OTHER_KNOWN : VC_OTHER_NONE;
 	return r ? vc_trace_keep(t, err) : VC_OK;
 }
@@ -546,7 +545,6 @@ static int add_said(void *arg, size_t nth, struct vc_error *err)
 	struct runs *a = arg;
 	const struct vc_result *said = &a->said[nth];
 
-	(void)err;
 	if (!said->has_interval)
 		return VC_OK;
 	if (!a->out->has_interval || said->low < a->out->low)

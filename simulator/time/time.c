@@ -342,8 +342,7 @@ int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struc
 	struct vc_tempo_answer a;
 	int rc = vc_change_flushes(s, plan, r, err);
 
-	if (rc < 0)
-		return rc;
+	VC_TRY(rc);
 	if (s->time && time_of(s)->tempo.n && vc_result_replayed(r) == VC_OOM) {
 		r->timing.samples = batch_of(s);
 		snprintf(r->timing.why, sizeof(r->timing.why), "it runs out of memory");

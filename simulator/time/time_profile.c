@@ -44,10 +44,8 @@ static int add_op(struct vc_profile *p, const struct vc_event *e, const struct v
 		return VC_ENOMEM;
 	p->op = op;
 	op[p->n++] = (struct vc_op){ .id = e->id,
-				    .start = e->time_ns,
-				    .end = e->time_ns + e->size,
-				    .name = e->label,
-				    .stream = e->stream,
+				    .start = e->time_ns, .end = e->time_ns + e->size,
+				    .name = e->label, .stream = e->stream,
 				    .kind = kind_of(e, name) };
 	return VC_OK;
 }

@@ -137,7 +137,6 @@ static int chrome_write(const struct vc_result *runs, size_t n, const void *conf
 	struct writer w = { .o = out };
 	char title[512];
 
-	(void)err;
 	vc_output_text(out, "{\"traceEvents\":[");
 	for (size_t i = 0; i < n; i++) {
 		w.r = &runs[i];

@@ -72,7 +72,6 @@ static int csv_write(const struct vc_result *runs, size_t n, const void *config,
 	const struct config *c = config;
 	bool blocks = c && c->what == BLOCKS, unused = c && c->what == UNUSED;
 
-	(void)err;
 	if (c && c->what == RUNS) {
 		run_lines(out, runs, n);
 		return VC_OK;

@@ -33,8 +33,7 @@ static int cut_at(struct side *s, uint64_t event, struct vc_error *err)
 {
 	if (s->cuts && event < s->cut[s->cuts - 1])
 		return VC_OK;
-	if (!vc_vec_one(s->cut, s->cuts))
-		return vc_nomem(err, "the picture");
+	VC_HAVE(vc_vec_one(s->cut, s->cuts), "the picture", err);
 	s->cut[s->cuts++] = event;
 	return VC_OK;
 }

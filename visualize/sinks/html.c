@@ -449,6 +449,5 @@ const struct vc_sink_type vc_sink_html = {
 	.name = "html", .extension = "html",
 	.summary = "the report: verdict, ledger, pictures and tables in one file",
 	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
-	.advised = true,
-	.write = html_write,
+	.advised = true, .write = html_write,
 };

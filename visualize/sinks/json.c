@@ -55,7 +55,6 @@ static int json_write(const struct vc_result *runs, size_t n, const void *config
 {
 	struct vc_emit *e = vc_emit_new(out, VC_EMIT_JSON, err);
 
-	(void)config;
 	if (!e)
 		return VC_ENOMEM;
 	vc_emit_object(e, NULL, NULL);

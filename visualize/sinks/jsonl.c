@@ -60,7 +60,6 @@ static int jsonl_write(const struct vc_result *runs, size_t n, const void *confi
 	const struct config *c = config;
 	uint64_t what = c ? c->what : ALL;
 
-	(void)err;
 	for (size_t i = 0; i < n; i++) {
 		const struct vc_result *r = &runs[i];
 

@@ -107,7 +107,6 @@ static int junit_write(const struct vc_result *runs, size_t n, const void *confi
 	const struct config *c = config;
 	size_t failed = 0, skipped = 0;
 
-	(void)err;
 	for (size_t i = 0; i < n; i++) {
 		failed += fails(&runs[i], c);
 		skipped += vc_result_verdict(&runs[i]) == VC_UNDECIDED;

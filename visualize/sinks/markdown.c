@@ -91,8 +91,6 @@ static int markdown_write(const struct vc_result *runs, size_t n, const void *co
 {
 	char words[VC_SAY];
 
-	(void)config;
-	(void)err;
 	vc_output_text(o, "### GPU memory of ");
 	put(o, n && runs->info.trace ? runs->info.trace : "nothing");
 	vc_output_text(o, "\n\n");

@@ -56,7 +56,6 @@ static int massif_write(const struct vc_result *runs, size_t n, const void *conf
 	struct vc_owners w = { 0 };
 	int r;
 
-	(void)config;
 	if (n != 1)
 		return vc_fail(err, VC_EUSAGE,
 			       "massif: one run at a time, its file has no room for more");

@@ -9,7 +9,6 @@
 static int minimalloc_write(const struct vc_result *runs, size_t n, const void *config,
 			    struct vc_output *out, struct vc_error *err)
 {
-	(void)config;
 	if (n != 1)
 		return vc_fail(err, VC_EUSAGE,
 			       "minimalloc: one run at a time, its file has no room for more");

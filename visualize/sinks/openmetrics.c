@@ -156,8 +156,6 @@ static void states(struct vc_output *o, const struct vc_result *runs, size_t n)
 static int openmetrics_write(const struct vc_result *runs, size_t n, const void *config,
 			     struct vc_output *o, struct vc_error *err)
 {
-	(void)config;
-	(void)err;
 	for (size_t g = 0; g < sizeof(gauges) / sizeof(*gauges); g++) {
 		vc_output_printf(o, "# TYPE vramcast_%s gauge\n", gauges[g].name);
 		if (gauges[g].unit)

@@ -55,7 +55,6 @@ static int owners_dot_write(const struct vc_result *runs, size_t n, const void *
 	struct vc_classes c;
 	int rc;
 
-	(void)config;
 	if (!n) {
 		put_graph(&g, out);
 		return VC_OK;

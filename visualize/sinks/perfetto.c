@@ -244,7 +244,6 @@ static int perfetto_write(const struct vc_result *runs, size_t n, const void *co
 {
 	struct writer w = { .out = out };
 
-	(void)config;
 	for (size_t i = 0; i < n; i++) {
 		w.r = &runs[i];
 		w.base = i * TRACKS;

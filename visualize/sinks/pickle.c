@@ -436,8 +436,7 @@ static int pickle_write(const struct vc_result *runs, size_t n, const void *conf
 	struct writer w = { .cfg = config, .minor = minor_of(n ? runs->info.torch : NULL) };
 	int r = check(runs, n, err);
 
-	if (r < 0)
-		return r;
+	VC_TRY(r);
 	vc_pickle_open(&w.p, out);
 	vc_pickle_dict(&w.p);
 	vc_pickle_mark(&w.p);

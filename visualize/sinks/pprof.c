@@ -170,7 +170,6 @@ static int pprof_write(const struct vc_result *runs, size_t n, const void *confi
 	struct vc_stacks s;
 	int r;
 
-	(void)config;
 	if (n != 1)
 		return vc_fail(err, VC_EUSAGE, "a profile holds one run, not %zu; write one file "
 			       "for each ('go tool pprof -diff_base' compares them)", n);

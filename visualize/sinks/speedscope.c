@@ -106,7 +106,6 @@ static int speedscope_write(const struct vc_result *runs, size_t n, const void *
 	size_t first = 0;
 	bool any = false;
 
-	(void)config;
 	vc_output_text(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
 		       "\"exporter\":\"vramcast\",\"shared\":{\"frames\":[");
 	for (size_t i = 0; i < n; i++) {

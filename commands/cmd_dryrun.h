@@ -93,9 +93,6 @@ int vc_dryrun_plans_start(struct vc_dryrun_cudnn *c, const char *dir, const stru
 			  struct vc_error *err);
 void vc_dryrun_plans_stop(struct vc_dryrun_cudnn *c);
 
-/* How the program ended, in words that follow its name: "ended with status 2 before it asked for
- * device memory". */
-const char *vc_dryrun_ended(const struct vc_dryrun_outcome *o, char *out, size_t size);
 /* The exit code that says whether it fits (--exit-code verdict): VC_OOM or a limit 3, else the
  * program's. */
 int vc_dryrun_code(const struct vc_dryrun *run);

@@ -29,7 +29,9 @@ static enum when when(const struct vc_dryrun_outcome *o)
 	return o->code ? OTHERWISE : WELL;
 }
 
-const char *vc_dryrun_ended(const struct vc_dryrun_outcome *o, char *out, size_t size)
+/* In words that follow the name of the program: "ended with status 2 before it asked for device
+ * memory". */
+static const char *ended(const struct vc_dryrun_outcome *o, char *out, size_t size)
 {
 	static const char *const words[] = { "", " before it asked for device memory",
 		" after a request was refused", ", and not for want of device memory" };
@@ -136,7 +138,7 @@ static void say_process(const struct vc_dryrun_process *p, const struct vc_dryru
 void vc_dryrun_say_end(const struct vc_dryrun *run)
 {
 	char text[160];
-	fprintf(stderr, "  the program %s\n", vc_dryrun_ended(&run->o, text, sizeof text));
+	fprintf(stderr, "  the program %s\n", ended(&run->o, text, sizeof text));
 	if (run->o.devices && run->o.code)
 		fprintf(stderr, "  it asked for a device that this machine does not have: with "
 			"--devices %llu it has so many (--ranks N starts a process on each)\n",
@@ -184,7 +186,7 @@ void vc_dryrun_emit_end(struct vc_emit *e, const struct vc_dryrun *run)
 	vc_emit_int(e, "status", NULL, o->code);
 	vc_emit_int(vc_emit_known(e, n), "signal", NULL, n);
 	vc_emit_text(e, "how", NULL, names[when(o)]);
-	vc_emit_text(e, "words", NULL, vc_dryrun_ended(o, text, sizeof text));
+	vc_emit_text(e, "words", NULL, ended(o, text, sizeof text));
 	vc_emit_bytes(e, "host_peak", NULL, o->host_peak);
 	vc_emit_uint(e, "devices_wanted", NULL, o->devices);
 	vc_emit_end(e);

@@ -203,11 +203,6 @@ struct vc_fold_totals vc_flight_totals(const struct vc_flight *f)
 	return vc_fold_totals(f->fold);
 }
 
-uint64_t vc_flight_bytes(const struct vc_flight *f)
-{
-	return f->kept;
-}
-
 /* Is the newest file so large that another one should follow? */
 static bool is_long(const struct vc_flight *f)
 {

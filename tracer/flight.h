@@ -35,7 +35,6 @@ void vc_flight_committed(struct vc_flight *f);
 void vc_flight_pin(struct vc_flight *f, bool on);
 const char *vc_flight_stopped(const struct vc_flight *f); /* why it cannot go on, or NULL */
 struct vc_fold_totals vc_flight_totals(const struct vc_flight *f);
-uint64_t vc_flight_bytes(const struct vc_flight *f); /* on the disk now */
 
 /* Opens all files, so that they may be removed; < 0: some cannot be. */
 int vc_flight_hold(struct vc_flight *f);

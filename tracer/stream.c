@@ -192,8 +192,9 @@ static int seal_now(struct vc_stream *s, const char *path, int tell)
 	return f.stopped != NULL;
 }
 
-/* The files of the ring may go as soon as the other process has opened them. */
-void vc_stream_seal(struct vc_stream *s, const char *word)
+/* What is kept becomes a trace of its own, NAME.WORD.vct, while the recording goes on. The files of
+ * the ring may go as soon as the other process has opened them. */
+static void seal(struct vc_stream *s, const char *word)
 {
 	struct vc_seal new = { .word = word };
 	int tell[2];
@@ -245,7 +246,7 @@ void vc_stream_reap(struct vc_stream *s, bool wait)
 static void close_window(struct vc_stream *s, uint64_t now)
 {
 	if (s->watch->paused) {
-		vc_stream_seal(s, "");
+		seal(s, "");
 		vc_flight_pin(s->flight, false);
 		return;
 	}
@@ -263,13 +264,13 @@ static void act(struct vc_stream *s, enum vc_turn turn, uint64_t now)
 	switch (turn) {
 	case VC_TURN_OOM:
 		s->refused = true;
-		vc_stream_seal(s, "oom");
+		seal(s, "oom");
 		break;
 	case VC_TURN_WHEN:
-		vc_stream_seal(s, "when");
+		seal(s, "when");
 		break;
 	case VC_TURN_DUMP:
-		vc_stream_seal(s, "dump");
+		seal(s, "dump");
 		break;
 	case VC_TURN_OPEN:
 		vc_flight_store(s->flight);
@@ -304,7 +305,7 @@ static void keep(struct vc_stream *s, const struct vc_record *rec, size_t n)
 			t = vc_flight_totals(s->flight);
 		act(s, vc_watch_look(s->watch, &s->watching, &rec[i], &t), rec[i].time_ns);
 		if (s->wanted && vc_record_is_whole(&rec[i]))
-			vc_stream_seal(s, s->wanted);
+			seal(s, s->wanted);
 		if (vc_flight_full(s->flight))
 			vc_flight_store(s->flight);
 	}
@@ -386,7 +387,7 @@ void vc_stream_drain(struct vc_stream *s, bool dead, bool whole, vc_stream_namer
 	if (any && s->live)
 		vc_live_show(s->live, s->reader);
 	if (s->wanted && !any)
-		vc_stream_seal(s, s->wanted);
+		seal(s, s->wanted);
 }
 
 void vc_stream_finish(struct vc_stream *s, bool dead, vc_stream_namer *name, void *who)

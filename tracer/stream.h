@@ -53,8 +53,6 @@ int vc_stream_name(struct vc_stream *s, char *path, const struct vc_drain_option
 /* Moves at most so many batches; the first record of all asks `name` for the name (with `who`). */
 typedef int vc_stream_namer(void *who, struct vc_stream *s, struct vc_error *err);
 void vc_stream_drain(struct vc_stream *s, bool dead, bool whole, vc_stream_namer *name, void *who);
-/* What is kept becomes a trace of its own, NAME.WORD.vct, while the recording goes on. */
-void vc_stream_seal(struct vc_stream *s, const char *word);
 /* The same as soon as no evidence waits for its request, or nothing comes any more. */
 void vc_stream_want(struct vc_stream *s, const char *word);
 /* Looks which of them are ready; `wait`: until all are. */

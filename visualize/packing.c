@@ -114,7 +114,7 @@ void vc_packing_fini(struct vc_packing *p)
 	*p = (struct vc_packing){ 0 };
 }
 
-bool vc_shelf_stands(const struct vc_shelf *s, uint64_t event)
+static bool stands(const struct vc_shelf *s, uint64_t event)
 {
 	return s->born <= event && s->died > event;
 }
@@ -124,7 +124,7 @@ uint64_t vc_packing_stack(struct vc_packing *p, uint64_t event)
 	uint64_t top = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
-		if (!vc_shelf_stands(&p->at[i], event))
+		if (!stands(&p->at[i], event))
 			continue;
 		p->at[i].offset = top;
 		top += p->at[i].size;

@@ -23,7 +23,6 @@ void vc_packing_fini(struct vc_packing *p);
 /* The index of the shelf that each block was born on, or VC_NO_SHELF; home has lives->n entries. */
 int  vc_packing_homes(const struct vc_packing *p, const struct vc_lives *lives, uint32_t *home,
 		      struct vc_error *err);
-bool vc_shelf_stands(const struct vc_shelf *s, uint64_t event);
 /* Give each shelf that stands at `event` its offset; the height of the pile. */
 uint64_t vc_packing_stack(struct vc_packing *p, uint64_t event);
 /* Give each shelf an offset that it keeps as long as it stands: the lowest place that is free then.

@@ -23,16 +23,12 @@ struct vc_pieces {
 	uint64_t bound;      /* the largest of them */
 };
 
-int vc_pieces_init(struct vc_pieces *s, const struct vc_packing *p, struct vc_error *err);
-void vc_pieces_fini(struct vc_pieces *s);
 
 /* Who lives together with whom. */
 struct vc_near {
 	struct vc_neighbours { uint32_t *at; uint32_t n; } *of; /* by piece */
 	uint32_t *store;
 };
-int vc_near_init(struct vc_near *near, const struct vc_pieces *s, struct vc_error *err);
-void vc_near_fini(struct vc_near *near);
 
 /* Numbers by chance, the same on every machine (xorshift64*). */
 static inline uint64_t vc_dice(uint64_t *seed)

@@ -92,7 +92,7 @@ static void cut(struct vc_pieces *s, const struct turn *turn, size_t turns)
 		s->bound = s->load[k] > s->bound ? s->load[k] : s->bound;
 }
 
-int vc_pieces_init(struct vc_pieces *s, const struct vc_packing *p, struct vc_error *err)
+static int init_pieces(struct vc_pieces *s, const struct vc_packing *p, struct vc_error *err)
 {
 	struct turn *turn = calloc(4 * p->n + 1, sizeof(*turn));
 
@@ -104,7 +104,7 @@ int vc_pieces_init(struct vc_pieces *s, const struct vc_packing *p, struct vc_er
 	return turn && s->at && s->load ? VC_OK : vc_nomem(err, "the blocks to place");
 }
 
-void vc_pieces_fini(struct vc_pieces *s)
+static void fini_pieces(struct vc_pieces *s)
 {
 	VC_FREE(s->at, s->load);
 }
@@ -119,7 +119,7 @@ static bool together(const struct vc_piece *a, const struct vc_piece *b)
 }
 
 /* Twice over the pairs: to count, and to write down. */
-int vc_near_init(struct vc_near *near, const struct vc_pieces *s, struct vc_error *err)
+static int init_near(struct vc_near *near, const struct vc_pieces *s, struct vc_error *err)
 {
 	size_t total = 0;
 
@@ -142,7 +142,7 @@ int vc_near_init(struct vc_near *near, const struct vc_pieces *s, struct vc_erro
 	return VC_OK;
 }
 
-void vc_near_fini(struct vc_near *near)
+static void fini_near(struct vc_near *near)
 {
 	VC_FREE(near->of, near->store);
 }
@@ -413,7 +413,7 @@ static int search_if_small(struct attempt *a, struct vc_error *err)
 	if (a->best.height == a->bound || a->s.n > MOST_SEARCHED || pairs > a->budget.left / 4)
 		return VC_OK;
 	a->budget.left -= pairs;
-	VC_TRY(vc_near_init(&a->near, &a->s, err));
+	VC_TRY(init_near(&a->near, &a->s, err));
 	a->search = vc_pack_search_new(&a->s, &a->near, err);
 	if (!a->search)
 		return VC_ENOMEM;
@@ -440,7 +440,7 @@ int vc_pack(struct vc_packing *p, uint64_t effort, struct vc_error *err)
 	VC_TRY(r);
 	a.budget.left = steps;
 	p->how = "nothing to place";
-	r = vc_pieces_init(&a.s, p, err);
+	r = init_pieces(&a.s, p, err);
 	if (r == VC_OK)
 		r = attempt(&a, err);
 	if (r == VC_OK) {
@@ -454,10 +454,10 @@ int vc_pack(struct vc_packing *p, uint64_t effort, struct vc_error *err)
 		p->work = (uint64_t)(steps - a.budget.left);
 	}
 	vc_pack_search_free(a.search);
-	vc_near_fini(&a.near);
+	fini_near(&a.near);
 	vc_fit_free(a.fit);
 	VC_FREE(a.order[0], a.ranked, a.best.offset, a.now.offset);
-	vc_pieces_fini(&a.s);
+	fini_pieces(&a.s);
 	return r;
 }
 
@@ -467,9 +467,9 @@ int vc_pack_bound(struct vc_packing *p, struct vc_error *err)
 	int r = check_blocks(p, err);
 
 	VC_TRY(r);
-	r = vc_pieces_init(&s, p, err);
+	r = init_pieces(&s, p, err);
 	p->bound = r == VC_OK ? s.bound : 0;
-	vc_pieces_fini(&s);
+	fini_pieces(&s);
 	return r;
 }
 
@@ -481,7 +481,7 @@ int vc_pack_check(const struct vc_packing *p, struct vc_error *err)
 	int r;
 
 	VC_TRY(check_blocks(p, err));
-	r = vc_pieces_init(&s, p, err);
+	r = init_pieces(&s, p, err);
 	l.offset = calloc(p->n + 1, sizeof(*l.offset));
 	if (r == VC_OK && !l.offset)
 		r = vc_nomem(err, "offsets");
@@ -490,6 +490,6 @@ int vc_pack_check(const struct vc_packing *p, struct vc_error *err)
 	if (r == VC_OK)
 		r = vc_fit_check(&s, &l, err);
 	free(l.offset);
-	vc_pieces_fini(&s);
+	fini_pieces(&s);
 	return r;
 }

@@ -123,7 +123,8 @@ size_t vc_request_models(const struct vc_list *model)
 	return n ? n : 1;
 }
 
-const char *vc_request_model(const struct vc_list *model, size_t i)
+/* The text of the i-th, "NAME:K=V,..."; NULL: it names none. */
+static const char *model_at(const struct vc_list *model, size_t i)
 {
 	for (size_t k = 0; k < model->n; k++) {
 		if (strcmp(model->at[k], "all")) {
@@ -246,7 +247,7 @@ static const char *default_model(const struct vc_recording *rec, const struct vc
 static int fill_plan(const struct vc_recording *rec, const struct vc_run_options *o,
 		     const size_t pick[4], struct vc_plan *p, struct vc_error *err)
 {
-	const char *model = vc_request_model(&o->model, pick[0]);
+	const char *model = model_at(&o->model, pick[0]);
 	int r = plan_model(model ? model : default_model(rec, o), p, err);
 
 	VC_TRY(r);

@@ -74,10 +74,8 @@ struct vc_plan {
 	const struct vc_tenants *tenants; /* lent; NULL: nobody else is on the device */
 };
 
-/* How many models -m asks for: at least one, and each that there is for "all". The text of the
- * i-th, "NAME:K=V,..."; NULL: it names none. */
+/* How many models -m asks for: at least one, and each that there is for "all". */
 size_t vc_request_models(const struct vc_list *model);
-const char *vc_request_model(const struct vc_list *model, size_t i);
 
 /* All combinations of -m, --torch, --conf and -g, in that order. *plans is the caller's. */
 int vc_request_plans(const struct vc_recording *rec, const struct vc_run_options *o,

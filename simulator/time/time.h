@@ -35,8 +35,6 @@ void vc_time_report_profile(struct vc_emit *e, const struct vc_session *s);
 /* Is most of the time of the recording's products, convolutions and attention in 16 bit already?
  * False where its kernels are not known. */
 bool vc_time_is_half(const struct vc_session *s);
-/* A rate of `each` a step: "30.22", and two digits where times are not measured on that card. */
-const char *vc_time_rate_words(const struct vc_timing *t, double each, char buf[32]);
 /* "  64000 samples/s      98 it/s (31 .. 130) rough"; "" when unknown. */
 const char *vc_time_pace_words(const struct vc_timing *t, char *buf, size_t n);
 /* "31.2 ms a step (30.0 .. 33.1), 769 samples/s, GPU busy 93 %"; "" when unknown. Returns buf. */

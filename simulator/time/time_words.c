@@ -35,7 +35,8 @@ static const char *ns_words(uint64_t ns, bool rough, char buf[32])
 	return buf;
 }
 
-const char *vc_time_rate_words(const struct vc_timing *t, double each, char buf[32])
+/* A rate of `each` a step: "30.22", and two digits where times are not measured on that card. */
+static const char *rate_words(const struct vc_timing *t, double each, char buf[32])
 {
 	double v = t->step_ns ? each * 1e9 / (double)t->step_ns : 0;
 
@@ -58,11 +59,11 @@ const char *vc_time_pace_words(const struct vc_timing *t, char *buf, size_t n)
 	slow.step_ns = t->high_ns;
 	fast.step_ns = t->low_ns;
 	if (t->samples > 0)
-		at = snprintf(buf, n, "%9s samples/s ", vc_time_rate_words(t, t->samples, rate));
-	at += snprintf(buf + at, n - (size_t)at, "%8s it/s", vc_time_rate_words(t, 1, rate));
+		at = snprintf(buf, n, "%9s samples/s ", rate_words(t, t->samples, rate));
+	at += snprintf(buf + at, n - (size_t)at, "%8s it/s", rate_words(t, 1, rate));
 	if (!t->same && t->low_ns < t->high_ns)
 		snprintf(buf + at, n - (size_t)at, " (%s .. %s)%s",
-			 vc_time_rate_words(&slow, 1, low), vc_time_rate_words(&fast, 1, high),
+			 rate_words(&slow, 1, low), rate_words(&fast, 1, high),
 			 is_rough(t) ? " rough" : "");
 	else if (is_rough(t))
 		snprintf(buf + at, n - (size_t)at, " rough");
@@ -141,7 +142,7 @@ static void profile_line(struct vc_emit *e, const struct vc_profile *p, double b
 
 	if (batch > 0)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, ", %s samples/s",
-			      vc_time_rate_words(&t, batch, lo));
+			      rate_words(&t, batch, lo));
 	n += snprintf(line + n, sizeof(line) - (size_t)n, ", GPU busy %.1f %%", 100 * p->busy);
 	if (p->modelled)
 		snprintf(line + n, sizeof(line) - (size_t)n, "; computed by the null GPU " ROUGH
@@ -204,7 +205,7 @@ const char *vc_time_words(const struct vc_result *r, char *buf, size_t n)
 				       100 * ((double)t->step_ns / (double)t->recorded_ns - 1));
 	if (t->samples > 0 && at < n)
 		at += (size_t)snprintf(buf + at, n - at, ", %s samples/s",
-				       vc_time_rate_words(t, t->samples, lo));
+				       rate_words(t, t->samples, lo));
 	if (at < n)
 		at += (size_t)snprintf(buf + at, n - at, ", GPU busy %.0f %%", 100 * t->busy);
 	if (!t->modelled && t->wait >= 0.005 && at < n)

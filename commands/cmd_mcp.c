@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_mcp.c - vramcast mcp: the questions as tools of an assistant. The server is python/mcp.py,
- * which travels inside the program; it is told the options of the commands that are its tools. */
+/* cmd_mcp.c - vramcast mcp: the questions as tools of an assistant. The server travels inside the
+ * program (python/mcp_server.py); it is told the options of the commands that are its tools. */
 #include <errno.h>
 #include <unistd.h>
 

@@ -86,6 +86,10 @@ $(NULL_DIR)/vcnull-%.py: nullgpu/python/%.py
 	$(Q)mkdir -p $(@D)
 	$(Q)cp $< $@
 
+$(NULL_DIR)/vcnull-sitecustomize.py: python/after.py nullgpu/python/sitecustomize.py
+	$(Q)mkdir -p $(@D)
+	$(Q)cat $^ > $@
+
 EXTRA += $(NULL_LIBS) $(NULL_PYTHON)
 INSTALL_LIBS += $(NULL_LIBS) $(NULL_PYTHON)
 

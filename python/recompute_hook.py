@@ -5,24 +5,9 @@ VRAMCAST_RECOMPUTE: {"take": [0, 1], "of": 12, "sites": [[file, first line, last
 
 A layer is a call of a module whose forward() stands at one of the sites. Layers are counted in the
 order in which they are called, from one backward pass to the next, which is how the recording counts
-them. The sitecustomize further down the path, which this one hides, is loaded as well."""
+them. after.py stands in front of it."""
 import json
-import os
-import sys
 import threading
-
-
-def _chain():
-    from importlib.machinery import PathFinder
-    from importlib.util import module_from_spec
-    here = os.path.dirname(os.path.abspath(__file__))
-    paths = [os.path.abspath(p or ".") for p in sys.path]
-    rest = sys.path[paths.index(here) + 1:] if here in paths else []
-    spec = PathFinder.find_spec("sitecustomize", rest)
-    if spec is not None and spec.loader is not None:
-        module = module_from_spec(spec)
-        sys.modules["sitecustomize"] = module
-        spec.loader.exec_module(module)
 
 
 class _Recompute:
@@ -155,32 +140,5 @@ def _vramcast_after_torch(torch):
         atexit.register(lambda: hook.passes and hook.report(path))
 
 
-class _Finder:
-    """Wraps the loader of torch: the hook is set when the import has finished."""
-    busy = False
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "torch" or _Finder.busy:
-            return None
-        _Finder.busy = True
-        try:
-            import importlib.util
-            spec = importlib.util.find_spec(name)
-        finally:
-            _Finder.busy = False
-        if spec is None or spec.loader is None:
-            return None
-        original = spec.loader.exec_module
-
-        def exec_module(module):
-            original(module)
-            _vramcast_after_torch(module)
-        spec.loader.exec_module = exec_module
-        return spec
-
-
-sys.meta_path.insert(0, _Finder())
-try:
-    _chain()
-except ImportError:
-    pass
+sys.meta_path.insert(0, _Finder({"torch": _vramcast_after_torch}))
+_chain()

@@ -21,12 +21,12 @@ $(TRACE_LIB): $(TRACE_OBJ)
 
 # The Python stub travels inside the program: nothing to install, nothing to find.
 UNTESTED += $(BUILD)/tracer/stub.o $(BUILD)/tracer/attach_stub.o
-$(BUILD)/tracer/stub.c: python/sitecustomize.py
+$(BUILD)/tracer/stub.c: python/after.py python/marks.py
 $(BUILD)/tracer/attach_stub.c: python/attach.py
 $(BUILD)/tracer/stub.c $(BUILD)/tracer/attach_stub.c:
 	$(Q)mkdir -p $(@D)
 	$(Q)( echo '#include "tracer/stub.h"'; echo 'const unsigned char vc_$(basename $(@F))[] = {'; \
-		od -An -v -tx1 $< | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; \
+		od -An -v -tx1 $^ | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; \
 		echo '};'; echo 'const size_t vc_$(basename $(@F))_size = sizeof(vc_$(basename $(@F)));' ) > $@
 $(BUILD)/tracer/stub.o $(BUILD)/tracer/attach_stub.o: %.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<

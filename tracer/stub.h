@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stub.h - python/sitecustomize.py and python/attach.py, embedded at build time. */
+/* stub.h - python/marks.py and python/attach.py, embedded at build time. */
 #pragma once
 
 #include "common/std.h"

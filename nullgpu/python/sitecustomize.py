@@ -3,24 +3,8 @@
 imported torch, plays one rank of a large job, ends the program after a number of steps, has PyTorch's own threads
 end before Python does, and asks JAX's and TensorFlow's allocator what it held.
 
-`vramcast dryrun` puts this folder on PYTHONPATH. The sitecustomize further down the path, which it
-hides, is loaded as well."""
+`vramcast dryrun` puts this folder on PYTHONPATH; the build puts python/after.py in front of this file."""
 import atexit
-import os
-import sys
-
-
-def _chain():
-    from importlib.machinery import PathFinder
-    from importlib.util import module_from_spec
-    here = os.path.dirname(os.path.abspath(__file__))
-    paths = [os.path.abspath(p or ".") for p in sys.path]
-    rest = sys.path[paths.index(here) + 1:] if here in paths else []
-    spec = PathFinder.find_spec("sitecustomize", rest)
-    if spec is not None and spec.loader is not None:
-        module = module_from_spec(spec)
-        sys.modules["sitecustomize"] = module
-        spec.loader.exec_module(module)
 
 
 class _Exit:
@@ -170,34 +154,7 @@ AFTER = {"torch": _after_torch, "ctypes": _after_ctypes, "torch.distributed.laun
          "jax._src.hardware_utils": _after_jax_hardware, "jax": _after_jax, "tensorflow": _after_tensorflow}
 
 
-class _Finder:
-    """Wraps the loaders of these modules: what follows starts when the import has finished."""
-    busy = False
-
-    def find_spec(self, name, path=None, target=None):
-        if name not in AFTER or _Finder.busy:
-            return None
-        _Finder.busy = True
-        try:
-            import importlib.util
-            spec = importlib.util.find_spec(name)
-        finally:
-            _Finder.busy = False
-        if spec is None or spec.loader is None:
-            return None
-        original = spec.loader.exec_module
-
-        def exec_module(module):
-            original(module)
-            AFTER[name](module)
-        spec.loader.exec_module = exec_module
-        return spec
-
-
 atexit.register(_end_threads)  # the first to be registered is the last to be called
 sys.exit = _remember_exit(sys.exit)
-sys.meta_path.insert(0, _Finder())
-try:
-    _chain()
-except ImportError:
-    pass
+sys.meta_path.insert(0, _Finder(AFTER))
+_chain()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mcp.py - `vramcast mcp`: the questions as tools of an assistant, by the Model Context Protocol over standard input and
+"""mcp_server.py - `vramcast mcp`: the questions as tools of an assistant, by the Model Context Protocol over standard input and
 output: JSON-RPC 2.0, one message a line. Each call is a command of ours in a process of its own, so that nothing which
 goes wrong in it, or does not end, can end the conversation. commands/cmd_mcp.c carries this text and starts it with the
 program, its version, and the options of the commands."""

@@ -1,31 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sitecustomize.py - step marks and allocator settings for the tracer, put first on PYTHONPATH by
-`vramcast record`. It chain-loads the sitecustomize it hides, further down the path, and acts only after the program itself
-has imported torch."""
-import sys
-
+"""marks.py - step marks and allocator settings for the tracer. `vramcast record` puts it first on PYTHONPATH as
+sitecustomize.py; after.py stands in front of it."""
 # A copy further down the path (a source tree on PYTHONPATH) would mark each step twice.
 _first = not hasattr(sys, "_vramcast_marks")
 sys._vramcast_marks = True
 
 
-def _chain():
-    import os
-    from importlib.machinery import PathFinder
-    from importlib.util import module_from_spec
-    here = os.path.dirname(os.path.abspath(__file__))
-    paths = [os.path.abspath(p or ".") for p in sys.path]
-    rest = sys.path[paths.index(here) + 1:] if here in paths else []
-    spec = PathFinder.find_spec("sitecustomize", rest)
-    if spec is not None and spec.loader is not None:
-        module = module_from_spec(spec)
-        sys.modules["sitecustomize"] = module
-        spec.loader.exec_module(module)
-
-
 def _tell_program():
     """For the recorder: the user's own files among the modules, and the versions of the packages."""
-    import os
     folder, ours = os.environ.get("VC_DIR"), os.environ.get("VRAMCAST_NULL_REPORT") or "\n"
     if not folder or not os.path.isdir(folder):
         return
@@ -81,7 +63,6 @@ def _watch_failures(torch, library):
 def _after_torch(torch):
     import atexit
     import ctypes
-    import os
     library = ctypes.CDLL(None)
     if not hasattr(library, "vramcast_step"):
         return
@@ -94,36 +75,13 @@ def _after_torch(torch):
         _watch_failures(torch, library)
 
 
-class _Finder:
-    """Wraps the loader of torch: the hook runs when the import has finished."""
-    busy = False
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "torch" or _Finder.busy:
-            return None
-        _Finder.busy = True
-        try:
-            import importlib.util
-            spec = importlib.util.find_spec(name)
-        finally:
-            _Finder.busy = False
-        if spec is None or spec.loader is None:
-            return None
-        original = spec.loader.exec_module
-
-        def exec_module(module):
-            original(module)
-            try:
-                _after_torch(module)
-            except Exception:  # the program must never notice
-                pass
-        spec.loader.exec_module = exec_module
-        return spec
+def _after_torch_quietly(torch):
+    try:
+        _after_torch(torch)
+    except Exception:  # the program must never notice
+        pass
 
 
 if _first:
-    sys.meta_path.insert(0, _Finder())
-try:
-    _chain()
-except ImportError:
-    pass
+    sys.meta_path.insert(0, _Finder({"torch": _after_torch_quietly}))
+_chain()

@@ -49,6 +49,9 @@ static const struct vc_option options[] = {
 	  "off by; if it fits then, it is too close to call", NULL },
 	{ 0, "steps", VC_O_UINT, AT(steps), "N",
 	  "end the program after N steps of its optimizer", NULL },
+	{ 0, "torch", VC_O_TEXT, AT(torch), "VERSION",
+	  "run by the PyTorch of 'vramcast env VERSION', with the packages of PROGRAM behind it",
+	  NULL },
 	{ 0, "values", VC_O_TEXT, AT(values), "on|off",
 	  "compute small tensors, so that decisions taken from them are right", "on" },
 	{ 0, "host-weights", VC_O_TEXT, AT(host_weights), "real|untouched",
@@ -365,15 +368,39 @@ static int describe(struct vc_dryrun_config *c, const struct vc_stage *stage, si
 	return r;
 }
 
+/* --torch: another Python runs the script, and looks for packages where this one does, too. */
+static int use_torch(const char *version, char **argv, char *python, size_t n, struct vc_error *err)
+{
+	const char *name = strrchr(argv[0], '/');
+	char folder[512], found[1024], sites[4096];
+
+	if (strncmp(name ? name + 1 : argv[0], "python", 6) != 0)
+		return vc_fail(err, VC_EUSAGE, "--torch %s: %s is no python; write -- python SCRIPT",
+			       version, argv[0]);
+	VC_TRY(vc_own_folder("env", folder, sizeof(folder), err));
+	snprintf(found, sizeof(found), "%s/%.20s/ready", folder, version);
+	if (access(found, R_OK))
+		return vc_fail(err, VC_EUSAGE, "--torch %s: there is no such environment; 'vramcast "
+			       "env %s' makes it", version, version);
+	VC_TRY(vc_python_find(argv[0], found, sizeof(found), err));
+	VC_TRY(vc_python_sites(found, sites, sizeof(sites), err));
+	VC_TRY(vc_put("VRAMCAST_BEHIND", sites, err));
+	snprintf(python, n, "%s/%.20s/bin/python", folder, version);
+	argv[0] = python;
+	return VC_OK;
+}
+
 static int dryrun(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	struct vc_dryrun_cudnn cudnn = { 0 };
 	struct vc_dryrun_config own = *(const struct vc_dryrun_config *)config;
 	const struct vc_dryrun_config *c = &own;
-	char python[1024], package[1024], libraries[1100];
+	char python[1024], package[1024], libraries[1100], own_python[600];
 	struct vc_stage stage = { 0 };
 	own.cudnn = &cudnn;
 	int rc = check(c, argc, &con->err);
+	if (!rc && c->torch)
+		rc = use_torch(c->torch, argv, own_python, sizeof(own_python), &con->err);
 	if (!rc)
 		vc_remark_cards(&c->gpus, con);
 	if (!rc && c->ranks == VC_NOT_GIVEN && vc_python_program(argv[0], &con->err) < 0) {

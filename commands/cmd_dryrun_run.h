@@ -10,7 +10,7 @@
 struct vc_dryrun_config {
 	struct vc_list gpus, params, used;
 	uint64_t capacity, context, devices, ranks, world, rank, steps, max_size;
-	const char *out, *report, *stacks, *addresses, *values, *exit_code, *host_weights;
+	const char *out, *report, *stacks, *torch, *addresses, *values, *exit_code, *host_weights;
 	struct vc_record_keep keep;
 	bool no_record, roles, again;
 	char program[600];             /* no option: the file that describes what is run */

@@ -117,8 +117,16 @@ int vc_python_package(const char *python, char *out, size_t n, struct vc_error *
 		return vc_fail(err, VC_ENOSUP,
 			       "%s has no PyTorch, no JAX with a plugin for CUDA and no "
 			       "TensorFlow; install one: %s -m pip install --no-deps torch (the "
-			       "null GPU needs none of the nvidia packages)", python, python);
+			       "null GPU needs none of the nvidia packages), or let 'vramcast env "
+			       "2.10' and --torch 2.10 do it", python, python);
 	return 0;
+}
+
+int vc_python_sites(const char *python, char *out, size_t n, struct vc_error *err)
+{
+	static const char code[] = "import site; print(':'.join(site.getsitepackages() + "
+				   "[site.getusersitepackages()]), end='')";
+	return ask(python, code, out, n) < 0 ? vc_fail(err, VC_EIO, "%s does not run", python) : 0;
 }
 
 int vc_python_cudnn(const char *torch)

@@ -18,6 +18,9 @@ int vc_python_find(const char *program, char *out, size_t n, struct vc_error *er
  * plugins where there is one for CUDA 13 or 12, or TensorFlow's. */
 int vc_python_package(const char *python, char *out, size_t n, struct vc_error *err);
 
+/* The folders in which this Python looks for packages, with ':' between them. */
+int vc_python_sites(const char *python, char *out, size_t n, struct vc_error *err);
+
 /* The version of cuDNN that this PyTorch was built with (91900 for 9.19.0), from the package's own
  * list of requirements; 0 = not said. */
 int vc_python_cudnn(const char *torch);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_env.c - vramcast env: PyTorch of a version, for dry runs. The work is done by python/env.py,
+ * which travels inside the program. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "commands/mcp_text.h"
+#include "commands/own_program.h"
+#include "common/opt.h"
+
+struct config { bool list; const char *remove; };
+
+#define AT(f) offsetof(struct config, f)
+static const struct vc_option env_options[] = {
+	{ 0, "list", VC_O_FLAG, AT(list), NULL, "which there are, and how large", NULL },
+	{ 0, "remove", VC_O_TEXT, AT(remove), "VERSION", "delete that one", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { env_options, NULL };
+
+/* 2.10 or 2.10.1 */
+static bool is_version(const char *v)
+{
+	unsigned major, minor, patch;
+	char end;
+	int n = sscanf(v, "%2u.%2u%c", &major, &minor, &end);
+
+	if (strspn(v, "0123456789.") != strlen(v))
+		return false;
+	return n == 2 || (n == 3 && sscanf(v, "%2u.%2u.%2u%c", &major, &minor, &patch, &end) == 3);
+}
+
+static int env_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	const struct config *c = config;
+	const char *version = c->remove ? c->remove : argc ? argv[0] : "";
+	char folder[512];
+	char *line[] = { "python3", "-c", (char *)(uintptr_t)vc_env_text, folder,
+			 c->list ? "list" : c->remove ? "remove" : "make",
+			 (char *)(uintptr_t)version, NULL };
+
+	if (argc > 1 || (argc == 1) + c->list + (c->remove != NULL) != 1)
+		return vc_fail(&con->err, VC_EUSAGE, "one of: vramcast env VERSION, --list, "
+			       "--remove VERSION");
+	if (!c->list && !is_version(version))
+		return vc_fail(&con->err, VC_EUSAGE, "'%s' is no version of PyTorch (2.10 or "
+			       "2.10.1)", version);
+	VC_TRY(vc_own_folder("env", folder, sizeof(folder), &con->err));
+	execvp(*line, line);
+	return vc_fail(&con->err, VC_ENOSUP, "env needs python3: %s", strerror(errno));
+}
+
+const struct vc_command vc_command_env = {
+	.name = "env", .operands = "VERSION",
+	.summary = "an environment with PyTorch of that version, for dry runs",
+	.details =
+		"Made once and kept in the user's cache, by uv where there is one, else by venv and\n"
+		"pip: PyTorch without the libraries of CUDA, whose place the null GPU takes, with the\n"
+		"cuDNN that it requires. 'vramcast dryrun --torch VERSION' uses it, with your packages\n"
+		"behind it.",
+	.options = tables, .config_size = sizeof(struct config), .run = env_run,
+};

@@ -58,6 +58,8 @@ $(BUILD)/tests/calibration: tests/ladders/calibration.c tests/ladders/rungs.c nu
 RECORDED_LADDERS = tests/ladders/recordings $(wildcard $(CALIBRATION_CACHE) $(CALIBRATION_CACHE)-full)
 check-calibration: $(BUILD)/tests/calibration ## do intervals hold, from every pair and triple of rungs: LADDERS=DIRS, MOST=N a ladder (0: all)
 	$(Q)$< -n $(or $(MOST),60) $(if $(filter file,$(origin LADDERS)),$(RECORDED_LADDERS),$(LADDERS))
+check-rules: $(BUILD)/tests/calibration ## what each rule of predictions changes, by families: LADDERS=DIRS, MOST=N a ladder
+	$(Q)tests/ladders/rules.py $< $(or $(MOST),4) $(if $(filter file,$(origin LADDERS)),$(RECORDED_LADDERS),$(LADDERS))
 check-all: $(BUILD)/tests/ladders
 TESTS += tests/ladders/ladders.sh tests/ladders/verdicts.sh tests/answers/answers.sh
 answers: all $(BUILD)/tests/ladders ## write down the answers that tests hold on to, after a change that is meant
@@ -68,7 +70,7 @@ check-fit: all ## fit on recorded ladders, at capacities between the needs of th
 	$(Q)VRAMCAST=$(BUILD)/vramcast TMP=$${TMPDIR:-/tmp} LADDERS=$(LADDERS) tests/ladders/fit.sh
 check-verdicts: all ## is a verdict on a predicted rung of a ladder ever wrong? LADDERS=DIR
 	$(Q)VRAMCAST=$(BUILD)/vramcast TMP=$${TMPDIR:-/tmp} LADDERS=$(LADDERS) tests/ladders/verdicts.sh
-.PHONY: check-ladders check-calibration check-fit check-verdicts answers
+.PHONY: check-rules check-ladders check-calibration check-fit check-verdicts answers
 
 check-engines: all ## sweeps in parts under GNU parallel, Spark, Ray and Slurm, killed at random: F=slurm for one (network once)
 	$(Q)V=1 $(RUN_TESTS) tests/engines/check.sh

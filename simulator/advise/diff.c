@@ -4,7 +4,7 @@
 
 #include "common/site.h"
 #include "simulator/predict/allocations.h"
-#include "simulator/predict/call_sites.h"
+#include "simulator/advise/call_sites.h"
 
 #define NOT_SITES_BELOW 0.5 /* share matched below which call sites are taken to be incomparable */
 

@@ -5,7 +5,6 @@
 
 #include "common/torch_names.h"
 #include "common/vec.h"
-#include "simulator/predict/call_sites.h"
 
 static int arrays(struct vc_allocations *m, size_t n, uint64_t ids, struct vc_error *err)
 {
@@ -64,6 +63,48 @@ static int read_lasting(struct vc_allocations *m, struct vc_error *err)
 	return 0;
 }
 
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+	return h ^ (h >> 29);
+}
+
+static uint64_t text_hash(uint64_t h, const char *s)
+{
+	for (; *s; s++)
+		h = mix(h, (unsigned char)*s);
+	return h;
+}
+
+int vc_allocations_name(struct vc_allocations *m, const uint32_t *line, struct vc_error *err)
+{
+	const struct vc_meta *meta = m->trace->meta;
+	uint64_t *h = calloc(meta->frames + 1, sizeof(*h));
+
+	VC_HAVE(h, "the call sites of a recording", err);
+	for (size_t i = 1; i < meta->frames; i++) {
+		const struct vc_frame *f = &meta->frame[i];
+		const char *file = f->file < meta->strings ? meta->string[f->file] : "";
+		const char *base = strrchr(file, '/');
+
+		h[i] = f->parent < i ? h[f->parent] : 0;
+		/* it goes another way for small tensors than for large ones */
+		if (vc_frame_roles(meta, (uint32_t)i, VC_NAME_DRY_RUN))
+			continue;
+		h[i] = mix(h[i], (line ? line[i] : f->line) + 1);
+		h[i] = text_hash(h[i], base ? base + 1 : file);
+		h[i] = text_hash(h[i],
+				 f->function < meta->strings ? meta->string[f->function] : "") | 1;
+	}
+	for (size_t i = 0; i < m->n; i++) {
+		uint32_t at = m->trace->ev[m->event[i]].site;
+
+		m->take[i].site = at < meta->frames ? h[at] : 0;
+	}
+	free(h);
+	return VC_OK;
+}
+
 int vc_allocations_init(struct vc_allocations *m, const struct vc_trace *t, uint16_t device,
 		   struct vc_error *err)
 {
@@ -96,7 +137,7 @@ int vc_allocations_init(struct vc_allocations *m, const struct vc_trace *t, uint
 			drop(m, e->id);
 	}
 	if (!rc)
-		rc = vc_call_sites_name(m, false, err);
+		rc = vc_allocations_name(m, NULL, err);
 	if (!rc)
 		rc = read_lasting(m, err);
 	if (rc)

@@ -25,6 +25,9 @@ struct vc_allocations {
 /* Errors: VC_ENOMEM; VC_EUSAGE when the trace has no allocation on that device. */
 int vc_allocations_init(struct vc_allocations *m, const struct vc_trace *t, uint16_t device,
 		   struct vc_error *err);
+/* Call stacks by content, so that two recordings agree; folders do not count. line: by frame, in
+ * place of its lines (NULL). Errors: VC_ENOMEM. */
+int vc_allocations_name(struct vc_allocations *m, const uint32_t *line, struct vc_error *err);
 void vc_allocations_fini(struct vc_allocations *m);
 
 /* Alive at the last allocation (what is freed behind it goes because the program ends), and not

@@ -10,14 +10,12 @@
 
 #include "common/vec.h"
 #include "common/param.h"
-#include "simulator/predict/call_sites.h"
 #include "simulator/predict/scaling.h"
 
 enum { PADS = 128 }; /* frameworks pad sequences and vocabularies to such multiples at most */
 
 const char *const vc_rule_names[VC_RULES] = {
-	[VC_RULE_SITES] = "order of edited lines", [VC_RULE_POWERS] = "powers",
-	[VC_RULE_BORDER] = "borders of pictures", [VC_RULE_SIMILAR] = "most similar allocation",
+	[VC_RULE_SIDES] = "sides of pictures", [VC_RULE_SIMILAR] = "most similar allocation",
 	[VC_RULE_SUMS] = "buffers of row sums", [VC_RULE_SORTS] = "sorted embeddings",
 	[VC_RULE_PLANS] = "workspace by algorithm", [VC_RULE_NAMED] = "algorithms of cuDNN",
 	[VC_RULE_STEPS] = "data of steps", [VC_RULE_ROUNDING] = "rounded lengths",
@@ -58,7 +56,7 @@ static int add_axis(struct vc_family *f, const char *name, struct vc_error *err)
 	if (f->axes == VC_AXES)
 		return vc_fail(err, VC_EUSAGE, "the recordings differ in more than %d parameters",
 			       VC_AXES);
-	f->axis[f->axes].counts = vc_single_counts(name);
+	f->axis[f->axes].counts = vc_family_counts(name);
 	f->axis[f->axes++].name = name;
 	return 0;
 }
@@ -101,20 +99,13 @@ static int find_plans(struct vc_family *f, struct vc_error *err)
 		VC_HAVE(f->plan[k], "the workspace of a recording", err);
 		VC_TRY(vc_plans_mark(&f->m[k], f->plan[k], &layers, err));
 	}
-	for (size_t k = 0; (!layers || (f->without >> VC_RULE_PLANS & 1)) && k < f->n; k++)
+	for (size_t k = 0; (!layers || !vc_family_uses(f, VC_RULE_PLANS)) && k < f->n; k++)
 		memset(f->plan[k], 0, f->m[k].n * sizeof(**f->plan));
 	return find_convolutions(f, err);
 }
 
-static bool uses(const struct vc_family *f, enum vc_rule r)
-{
-	return !(f->without >> r & 1);
-}
-
 static int read_all(struct vc_family *f, struct vc_error *err)
 {
-	if (uses(f, VC_RULE_SITES))
-		VC_TRY(vc_call_sites_settle(f->m, f->n, &f->edited, err));
 	VC_TRY(find_plans(f, err));
 	VC_TRY(find_axes(f, err));
 	VC_TRY(vc_pinned_read(f, err));
@@ -185,7 +176,7 @@ void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *car
 
 void vc_family_ask_cudnn(struct vc_family *f, const struct vc_answers *answers)
 {
-	f->answers = uses(f, VC_RULE_NAMED) ? answers : NULL;
+	f->answers = vc_family_uses(f, VC_RULE_NAMED) ? answers : NULL;
 	f->held.from = NULL;
 }
 
@@ -283,7 +274,8 @@ static double round_up(const struct vc_family *f, size_t base, size_t a, double 
 	double unit = PADS, power = exp2(ceil(log2(at) - 1e-9));
 	bool powers = true;
 
-	if (f->n < 2 || f->axis[a].counts || f->view[base].side[a] || !uses(f, VC_RULE_ROUNDING))
+	if (f->n < 2 || f->axis[a].counts || f->view[base].side[a] ||
+	    !vc_family_uses(f, VC_RULE_ROUNDING))
 		return at;
 	for (size_t i = 0; i < f->n; i++) {
 		while (unit > 1 && fmod(f->x[i][a], unit) > 0)
@@ -320,7 +312,7 @@ static int find_target(struct vc_family *f, const struct vc_family_ask *ask,
 	target->cublas = ask->cublas;
 	target->elsewhere = ask->there || (ask->card.sms && memcmp(&ask->card, &f->recorded,
 								   sizeof(ask->card)) != 0);
-	*rep = (struct vc_family_report){ .edited = f->edited };
+	*rep = (struct vc_family_report){ .single = false };
 	if (rc)
 		return rc;
 	size_t base = ask->has_order && ask->order < f->n ? ask->order : nearest(f, target->at);

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "common/meta.h"
-#include "simulator/predict/laws.h"
 #include "simulator/anatomy/reduction.h"
 #include "simulator/replay/source.h"
 
@@ -43,12 +42,10 @@ struct vc_family_report {
 	size_t base;               /* the one whose order of events is used */
 	uint64_t allocs, bytes;    /* of the base */
 	uint64_t explained;        /* bytes found in other recordings, or computed */
-	uint64_t kind[VC_LAW_KINDS]; /* allocations by law */
 	double unmatched;          /* share of allocations that only some recordings have */
 	double unsure;             /* share of the bytes that move whose law is not sure */
 	uint64_t workspace;        /* buffers of row sums: recognised, ... */
 	uint64_t workspace_new;    /* ... and appearing only at the target */
-	double residual;           /* largest miss of a law on the recordings, share of that size */
 	bool plans;                /* workspace may be of another plan: see plans.c */
 	uint64_t convolutions;     /* times that one was computed, in the order that is used */
 	uint64_t named;            /* of these, whose plans cuDNN names: see convolutions.h */
@@ -56,7 +53,6 @@ struct vc_family_report {
 	bool data;                 /* sizes of steps vary with their data: see step_sizes.h */
 	bool steps_known;          /* steps were told apart, so that it would show */
 	double noise;              /* standard deviation of their bytes */
-	bool edited;               /* lines differ between the recordings: see call_sites.h */
 	double rounded;            /* the value, where it may be rounded up to that; else 0 */
 	const char *rounding;      /* of which parameter */
 	bool same;                 /* the asked values are those of the base: nothing to predict */
@@ -76,9 +72,7 @@ struct vc_answers {
 
 /* Rules that an ablation leaves out (make check-rules). */
 enum vc_rule {
-	VC_RULE_SITES,     /* places of an edited script count by their order in a function */
-	VC_RULE_POWERS,    /* laws of the second degree and above */
-	VC_RULE_BORDER,    /* ... of a side with a border */
+	VC_RULE_SIDES,     /* sides of pictures: lines in their squares, borders */
 	VC_RULE_SIMILAR,   /* what stands alone takes the law of the most similar allocation */
 	VC_RULE_SUMS,      /* buffers of sums over rows */
 	VC_RULE_SORTS,     /* blocks of gradients of embeddings that are sorted */
@@ -116,6 +110,9 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
  * lent. f must outlive it. NULL: failure. Safe from several threads. */
 struct vc_source *vc_family_source(struct vc_family *f, const struct vc_family_ask *ask,
 				   const struct vc_meta *meta, struct vc_error *err);
+
+/* Is a parameter of that name a number of samples, in which sizes are in proportion? */
+bool vc_family_counts(const char *name);
 
 /* Value of a parameter in one recording, NaN when it has none. */
 double vc_family_value(const struct vc_family *f, size_t recording, const char *name);

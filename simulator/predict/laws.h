@@ -11,8 +11,7 @@ enum vc_law_kind {
 	VC_LAW_AFFINE,    /* a + b*x, or a + c*x*x where the family has squares only */
 	VC_LAW_CURVE,     /* a + b*x + c*x*x through three recordings, or the square of x + p */
 	VC_LAW_STEP,      /* none of these: another algorithm was chosen; held up, never down */
-	VC_LAW_ALONE,     /* one recording only */
-	VC_LAW_KINDS
+	VC_LAW_ALONE      /* one recording only */
 };
 
 struct vc_sample { double x, y; }; /* y: requested bytes */

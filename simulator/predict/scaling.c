@@ -117,7 +117,8 @@ static unsigned side_of(const struct vc_family *f, const struct vc_scaling *v, s
 			size_t axis)
 {
 	struct vc_sample s[SAMPLES];
-	size_t linear = 0, square = 0, cube = 0;
+	size_t linear = vc_family_uses(f, VC_RULE_SIDES) ? 0 : SIZE_MAX / 16;
+	size_t square = 0, cube = 0;
 
 	for (size_t i = 0; i < f->m[base].n; i++) {
 		size_t n = samples(f, v, base, axis, i, s);
@@ -154,7 +155,6 @@ static void fit_all(const struct vc_family *f, struct vc_scaling *v, size_t base
 			*l = fit_one(f, base, v->side[a], i, s, n);
 			if (l->kind == VC_LAW_ALONE && vc_family_has_partner(f, base, a))
 				v->origin[i] = VC_ALONE;
-			v->residual = fmax(v->residual, l->residual / (double)b->take[i].size);
 		}
 	}
 }
@@ -313,7 +313,7 @@ static int find_sorts(const struct vc_family *f, struct vc_scaling *v, size_t ba
 	for (size_t i = 0; i < v->sorts.n; i++) {
 		struct vc_sort *s = &v->sorts.at[i];
 
-		if (!sorts_agree(f, v, s, base))
+		if (!vc_family_uses(f, VC_RULE_SORTS) || !sorts_agree(f, v, s, base))
 			continue;
 		for (uint32_t k = 0; s->present && k <= VC_SORT_BLOCKS; k++) {
 			uint32_t j = s->owner - VC_SORT_BEFORE + k;
@@ -348,7 +348,8 @@ static int find_workspaces(struct vc_family *f, struct vc_scaling *v, size_t bas
 	for (size_t i = 0; !rc && i < v->workspace.n; i++) {
 		struct vc_workspace *s = &v->workspace.at[i];
 
-		if (s->source == VC_UNMATCHED || !agreed(f, v, s, base))
+		if (s->source == VC_UNMATCHED || !vc_family_uses(f, VC_RULE_SUMS) ||
+		    !agreed(f, v, s, base))
 			continue;
 		if (s->present)
 			v->origin[s->owner + 1] = v->origin[s->owner + 2] = VC_BY_ROWS;
@@ -485,7 +486,8 @@ static int open_view(void *arg, size_t base, struct vc_error *err)
 	fit_all(f, v, base);
 	if (f->n == 1 && f->axes)
 		VC_TRY(settle_alone(f, v, err));
-	match_rest(f, b, v);
+	if (vc_family_uses(f, VC_RULE_SIMILAR))
+		match_rest(f, b, v);
 	VC_TRY(find_workspaces(f, v, base, err));
 	VC_TRY(count_unmatched(f, v, base, err));
 	account(f, v, base);
@@ -499,7 +501,7 @@ int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 				     .threads = vc_workers_most(THREADS) };
 
 	for (size_t k = 0; f->axes == 1 && k < f->n; k++)
-		if (!f->steps[k].place && !f->view[k].ready)
+		if (vc_family_uses(f, VC_RULE_STEPS) && !f->steps[k].place && !f->view[k].ready)
 			VC_TRY(vc_step_sizes_read(&f->steps[k], &f->m[k], err));
 	VC_TRY(vc_workers_run(&all, err));
 	VC_TRY(one_configuration(f, base, err));

@@ -18,7 +18,7 @@ enum vc_origin {
 	VC_OPEN /* one recording: may depend or not */
 };
 
-/* counts: see vc_single_counts(). */
+/* counts: see vc_family_counts(). */
 struct vc_axis { const char *name; bool counts; };
 
 /* Values asked for by axis. */
@@ -47,7 +47,6 @@ struct vc_scaling {
 	double unmatched;        /* share of the allocations of this and of others that the
 				  * others and this have not */
 	double unsure;           /* share of the bytes that move whose law is not sure */
-	double residual;
 };
 
 struct vc_family {
@@ -66,10 +65,14 @@ struct vc_family {
 	struct vc_pinned { double *size; size_t n; } *pinned; /* by recording: see pinned.c */
 	struct vc_reduction_card recorded;
 	bool card_known;
-	bool edited;             /* lines of the script differ between the recordings */
 	unsigned without;        /* see vc_family_new */
 	pthread_mutex_t lock;    /* views are opened when they are first needed */
 };
+
+static inline bool vc_family_uses(const struct vc_family *f, enum vc_rule r)
+{
+	return !(f->without >> r & 1);
+}
 
 /* ---- scaling.c ---- */
 
@@ -95,8 +98,6 @@ enum vc_single {
 	VC_SINGLE_SQUARES, /* likely in proportion, perhaps with the square */
 };
 
-/* Is the parameter a number of samples, in which sizes are proportional? */
-bool vc_single_counts(const char *name);
 /* What each allocation of m does along that parameter, recorded at x. Errors: VC_ENOMEM. */
 int vc_single_settle(const struct vc_allocations *m, const char *name, double x, uint8_t *how,
 		     struct vc_error *err);

@@ -14,7 +14,7 @@
 
 enum { TELLING = 3 }; /* everything divides by 1, and by 2 nearly everything */
 
-bool vc_single_counts(const char *name)
+bool vc_family_counts(const char *name)
 {
 	return strstr(name, "batch") || !strcmp(name, "bs") || !strcmp(name, "n");
 }
@@ -80,16 +80,16 @@ static enum vc_single judge(const struct vc_allocations *m, const struct vc_anat
 		return VC_SINGLE_STAYS;
 	if (b && phase != VC_PHASE_OTHER && (!strncmp(name, "eval", 4) || !strncmp(name, "val", 3)))
 		return VC_SINGLE_STAYS;
-	bool kept = vc_single_counts(name) && divides && b && b->category == VC_CAT_ACTIVATION &&
+	bool kept = vc_family_counts(name) && divides && b && b->category == VC_CAT_ACTIVATION &&
 		    phase == VC_PHASE_FORWARD;
 
 	if (like && kept && !is_cast(m, t->size))
 		return VC_SINGLE_KEPT;
-	if (like || (vc_single_counts(name) && !divides))
+	if (like || (vc_family_counts(name) && !divides))
 		return VC_SINGLE_HOLDS;
-	if (vc_single_counts(name) && is_of_pairs(t->size, x))
+	if (vc_family_counts(name) && is_of_pairs(t->size, x))
 		return VC_SINGLE_PAIRS;
-	if (vc_single_counts(name) && x >= TELLING && m->died[i] != m->born[i] + 1 &&
+	if (vc_family_counts(name) && x >= TELLING && m->died[i] != m->born[i] + 1 &&
 	    (phase == VC_PHASE_FORWARD || phase == VC_PHASE_BACKWARD))
 		return VC_SINGLE_GROWS;
 	return kept ? VC_SINGLE_KEPT : VC_SINGLE_MOVES;
@@ -98,7 +98,7 @@ static enum vc_single judge(const struct vc_allocations *m, const struct vc_anat
 int vc_single_settle(const struct vc_allocations *m, const char *name, double x, uint8_t *how,
 		     struct vc_error *err)
 {
-	bool experts = vc_single_counts(name) && calls_einsum(m);
+	bool experts = vc_family_counts(name) && calls_einsum(m);
 	struct vc_anatomy a = { 0 };
 	int rc = vc_anatomy_of(&a, m->trace, m->device, err);
 
@@ -117,7 +117,7 @@ double vc_single_factor(enum vc_single how, const char *name, double x, double a
 {
 	bool squares = how == VC_SINGLE_PAIRS || how == VC_SINGLE_SQUARES;
 	double ratio = at / x, near = squares ? ratio : 1,
-	       far = pow(ratio, vc_single_counts(name) ? squares ? 2 : 1 : is_side(name) ? 4 : 2);
+	       far = pow(ratio, vc_family_counts(name) ? squares ? 2 : 1 : is_side(name) ? 4 : 2);
 
 	if (how == VC_SINGLE_STAYS)
 		return 1;

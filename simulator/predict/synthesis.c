@@ -396,18 +396,15 @@ static void report(struct make *k)
 		r->noise = fmax(r->noise, f->steps[i].noise);
 		r->data |= f->steps[i].vary;
 		r->steps_known &= f->steps[i].steps > 0;
-		r->residual = fmax(r->residual, f->view[i].residual);
 		r->unmatched = fmax(r->unmatched, f->view[i].unmatched);
 	}
 	r->convolutions = f->conv[k->base].n;
 	r->named = k->borrowed.named;
 	if (r->named)
 		snprintf(r->cudnn, sizeof(r->cudnn), "%s", f->conv[k->base].key->version);
-	for (size_t i = 0; !k->bare && i < k->b->n; i++) {
+	for (size_t i = 0; !k->bare && i < k->b->n; i++)
 		r->plans |= f->n > 1 && !r->same && f->plan[k->base][i] &&
 			    !(f->simulated && k->borrowed.size && k->borrowed.size[i]);
-		r->kind[f->axes ? k->v->law[i].kind : VC_LAW_CONST]++;
-	}
 }
 
 static int finish(struct make *k, struct vc_error *err)

@@ -120,7 +120,8 @@ void vc_answer_widen_torch(struct vc_result *out)
 
 /* ---- what recordings cannot tell ---- */
 
-#define TELLING 0.02 /* share of the allocations */
+#define TELLING 0.02 /* share of the allocations, ... */
+#define UNSURE 0.5   /* ... of the bytes */
 #define TELLS 0.2 /* of the best guess: no number where the interval is wider */
 
 static const char *why_not(const struct vc_family_report *r, char *buf, size_t n)
@@ -134,6 +135,8 @@ static const char *why_not(const struct vc_family_report *r, char *buf, size_t n
 			 100 * r->unmatched);
 	else if (r->rounded > 0)
 		snprintf(buf, n, "%s may be rounded up to %g", r->rounding, r->rounded);
+	else if (r->unsure > UNSURE)
+		snprintf(buf, n, "most sizes follow no law that they show for certain");
 	else if (r->plans)
 		snprintf(buf, n, "layers may need other workspace there");
 	else

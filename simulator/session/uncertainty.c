@@ -28,16 +28,23 @@ enum { GUARD_LOW = 10, GUARD_HIGH = 8, LEAST_LOW = 32 << 20, LEAST_HIGH = 128 <<
 
 enum { DATA_PART = 4 }; /* of one recording whose steps vary with their data */
 
+/* Where something is open besides, what lies outside is a share of what is known to be open. */
+#define OPEN 0.5
+
 /* Above these shares the recordings say little of what is asked for: allocations that only some of
- * them have, bytes whose law is not sure. */
+ * them have, bytes whose law is not sure. Where most are not, sizes follow something else (data
+ * that so few steps do not show). */
 #define MUCH_UNMATCHED 0.02
 #define MUCH_UNSURE 0.05
+#define MOST_UNSURE 0.5
 
 /* docs/measurements/calibration.md; tests/ladders/widths.py makes the rows. */
 static const struct vc_evidence kinds[VC_EVIDENCES] = {
 	[VC_EVIDENCE_LAWS] = { "laws", 1.0, 1.0, 0.0, 0.0 },
+	[VC_EVIDENCE_SAMPLE] = { "a single sample", 1.5, 1.5, 0.03, 0.03 },
 	[VC_EVIDENCE_LOOSE] = { "loose", 1.5, 1.5, 0.05, 0.05 },
-	[VC_EVIDENCE_DATA] = { "data", 1.5, 1.5, 0.10, 0.10 },
+	[VC_EVIDENCE_DATA] = { "data", 1.5, 1.5, 0.06, 0.05 },
+	[VC_EVIDENCE_UNSURE] = { "unsure", 1.5, 1.5, 0.15, 0.15 },
 	[VC_EVIDENCE_ONE] = { "one recording", 0, 0, 0, 0 },
 };
 
@@ -249,12 +256,21 @@ static int widen_by_samples(const struct vc_whatif *w, struct vc_prediction *p,
 	return VC_OK;
 }
 
-static enum vc_evidence_kind kind_of(const struct vc_family_report *r)
+static bool at_one(const struct vc_whatif *w)
+{
+	for (size_t a = 0; a < w->n; a++)
+		if (w->at[a].value == 1 && vc_family_counts(w->at[a].name))
+			return true;
+	return false;
+}
+
+static enum vc_evidence_kind kind_of(const struct vc_family_report *r, bool one)
 {
 	return r->single ? VC_EVIDENCE_ONE :
 	       r->data   ? VC_EVIDENCE_DATA :
+	       r->unsure > MOST_UNSURE ? VC_EVIDENCE_UNSURE :
 	       r->unmatched > MUCH_UNMATCHED || r->unsure > MUCH_UNSURE ? VC_EVIDENCE_LOOSE :
-									   VC_EVIDENCE_LAWS;
+	       one ? VC_EVIDENCE_SAMPLE : VC_EVIDENCE_LAWS;
 }
 
 /* Both ends of what one recording says of another value, wider by where allocations may land. */
@@ -275,8 +291,10 @@ static void widen_by_kind(struct vc_prediction *p, double far, struct vc_result 
 
 	p->said_low = out->low;
 	p->said_high = out->high;
-	widen(out, low * exp(-fmax(e->down * p->missed, away * e->least_down)),
-	      high * exp(fmax(e->up * p->missed, away * e->least_up)));
+	double open = e->least_up > 0 && low > 0 ? OPEN * log(high / low) : 0;
+
+	widen(out, low * exp(-fmax(fmax(e->down * p->missed, open), away * e->least_down)),
+	      high * exp(fmax(fmax(e->up * p->missed, open), away * e->least_up)));
 	if (out->low < out->high)
 		widen(out, low - SEGMENTS, high + SEGMENTS);
 }
@@ -290,7 +308,7 @@ int vc_uncertainty_widen(const struct vc_whatif *w, struct vc_prediction *p,
 	int r;
 
 	vc_result_open_interval(out);
-	p->evidence = &kinds[kind_of(&p->report)];
+	p->evidence = &kinds[kind_of(&p->report, at_one(w))];
 	if (p->report.single) {
 		guard(&out->low, &out->high);
 		if (p->report.data) { /* what another step needs is not known */

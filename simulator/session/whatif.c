@@ -61,10 +61,9 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 			 "one at another value would make it exact");
 	else
 		snprintf(p->trust, sizeof(p->trust), "extrapolated from %zu recordings, %.2f %% of "
-			 "the bytes matched%s%s%s%s%s%s%s", r->recordings, 100 * p->matched, alone,
+			 "the bytes matched%s%s%s%s%s%s", r->recordings, 100 * p->matched, alone,
 			 r->data ? "; sizes of steps vary with their data" : "", plans, asked,
-			 r->edited ? "; the script was edited in between: its places count by "
-				     "their order in a function" : "", rounded, card);
+			 rounded, card);
 }
 
 /* Long runs of frees without a request in between: a cache that is emptied in the order of a hash

@@ -4,9 +4,10 @@
  * (unsafe), widths and errors, beside a straight line through the peaks. In the end those of which
  * the answer says that data decide sizes, and all others: of the former the truth itself varies.
  *
- * Usage: calibration [-n MOST] [-o FILE] [-p NAME] [-3] DIR...
+ * Usage: calibration [-n MOST] [-o FILE] [-p NAME] [-w RULE] [-3] DIR...
  * MOST predictions of each ladder and number of recordings, spread evenly over all there are (0:
- * all); FILE gets one line for each; NAME: only ladders whose name has it. -3: from two recordings
+ * all); FILE gets one line for each; NAME: only ladders whose name has it; RULE: of vc_rule_names,
+ * is left out (an empty one: all of them are listed). -3: from two recordings
  * only the three pairs of each triple are asked, and for the same values, so that the errors of
  * both can be compared. TAP on stdout. */
 #include <math.h>
@@ -329,6 +330,19 @@ static void ladder(struct ladder *l, struct score *two, struct score *three)
 	fflush(stdout);
 }
 
+static void leave_out(const char *rule)
+{
+	for (unsigned i = 0; i < VC_RULES; i++) {
+		if (!*rule)
+			printf("%s\n", vc_rule_names[i]);
+		without_rules |= !strcmp(rule, vc_rule_names[i]) ? 1u << i : 0;
+	}
+	if (!without_rules) {
+		fprintf(stderr, "calibration: these are the rules\n");
+		exit(*rule != '\0');
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static struct ladder all[LADDERS];
@@ -342,6 +356,8 @@ int main(int argc, char **argv)
 		else if (argv[i][0] == '-' && i + 1 < argc) {
 			if (argv[i][1] == 'n')
 				most = strtoul(argv[++i], NULL, 10);
+			else if (argv[i][1] == 'w')
+				leave_out(argv[++i]);
 			else if (argv[i][1] == 'o')
 				lines = fopen(argv[++i], "w");
 			else

@@ -11,6 +11,8 @@
 #include "simulator/replay/cards.h"
 #include "simulator/session/named_plans.h"
 
+unsigned without_rules;
+
 static const char *const endings[] = { ".pickle.zst", ".pickle", ".vct" };
 
 static uint64_t number(const char *json, const char *key)
@@ -218,6 +220,7 @@ int open_rungs(struct opening *o, const struct ladder *l, const size_t *rung, si
 	static const struct vc_asker kept = { .table = vc_plans_path };
 
 	o->opt = vc_run_options_none();
+	o->opt.without = without_rules;
 	o->opt.asker = &kept; /* what dry runs asked, and nobody else */
 	o->torch = l->torch;
 	o->sets = o->set;

@@ -28,6 +28,9 @@ size_t find_ladders(struct ladder *all, size_t n, const char *dir, const char *k
  * recordings do not replay exactly; they leave the ladder. */
 size_t measure_rungs(struct ladder *l);
 
+/* Rules of predictions that are left out in all sessions: bits by enum vc_rule. */
+extern unsigned without_rules;
+
 /* A session over `n` rungs of the ladder, whose options and names the caller lends. */
 struct opening {
 	struct vc_run_options opt;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""widths.py - rows of simulator/predict/widths.c from what calibration -o wrote.
+"""widths.py - rows of simulator/session/uncertainty.c from what calibration -o wrote.
 
-A row: for each ladder the score below which 99 % of its truths lie, and of all ladders the largest.
-Behind it: how many truths of a ladder lie inside when the row is made from the other ladders only.
+A row: for each family the score below which 99 % of its truths lie, and of all families the largest.
+Behind it: how many truths of a family lie inside when the row is made from the other families only.
 usage: widths.py FILE...
 """
 import collections
@@ -17,8 +17,10 @@ def read(paths):
     for path in paths:
         for line in open(path):
             c = line.rstrip("\n").split("\t")
+            if c[-1] == "same":
+                continue
             truth, low, high, missed = float(c[4]), float(c[-3]), float(c[-2]), float(c[-4])
-            yield c[-1], c[0], math.log(truth / high), math.log(low / truth), missed
+            yield c[-1], c[0].split()[0], math.log(truth / high), math.log(low / truth), missed
 
 
 def quantile(values):

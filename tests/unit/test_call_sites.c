@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "simulator/predict/call_sites.h"
+#include "simulator/advise/call_sites.h"
 #include "simulator/predict/family.h"
 
 enum { LAYERS = 12, IN_LAYER = 2 };
@@ -83,35 +83,11 @@ static void where_most_lines_fit_they_decide(void **unused)
 	vc_trace_fini(&b);
 }
 
-static void layers_of_an_edited_script_are_matched(void **unused)
-{
-	struct vc_trace a = steps(2, 0, false), b = steps(4, 3, false);
-	const struct vc_trace *both[] = { &a, &b };
-	struct vc_family *f = vc_family_new(both, 2, 0, 0, NULL);
-	struct vc_param_value at = { (char *)"batch", 3 };
-	const struct vc_family_ask ask = { .at = &at, .n = 1 };
-	struct vc_family_report report;
-	struct vc_trace out;
-
-	(void)unused;
-	assert_non_null(f);
-	assert_int_equal(vc_family_at(f, &ask, &out, &report, NULL), 0);
-	assert_true(report.edited);
-	assert_int_equal(out.n, a.n);
-	for (size_t i = 0; i < a.n && a.ev[i].kind == VC_EV_ALLOC; i++)
-		assert_int_equal(2 * out.ev[i].size, 3 * a.ev[i].size);
-	vc_trace_fini(&out);
-	vc_family_free(f);
-	vc_trace_fini(&a);
-	vc_trace_fini(&b);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_added_above_move_no_place),
 		cmocka_unit_test(where_most_lines_fit_they_decide),
-		cmocka_unit_test(layers_of_an_edited_script_are_matched),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call_sites.c - see call_sites.h */
-#include "simulator/predict/call_sites.h"
+#include "simulator/advise/call_sites.h"
 
-#include "common/torch_names.h"
 #include "common/vec.h"
 
 #define FIT 0.9 /* of the blocks with call sites, as many have one of the other recording */
-
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
-	return h ^ (h >> 29);
-}
-
-static uint64_t text_hash(uint64_t h, const char *s)
-{
-	for (; *s; s++)
-		h = mix(h, (unsigned char)*s);
-	return h;
-}
 
 /* ---- lines ---- */
 
@@ -28,17 +14,12 @@ VC_COMPARE(by_place, struct line,
 	   VC_THEN(VC_ORDER(x->file, y->file),
 		   VC_THEN(VC_ORDER(x->function, y->function), VC_ORDER(x->line, y->line))))
 
-/* By frame: the line, or which of its function's lines it is. The caller's to free; NULL: no
- * memory. */
-static uint32_t *lines(const struct vc_meta *m, bool ranked)
+/* By frame: which of its function's lines it is. The caller's to free; NULL: no memory. */
+static uint32_t *ranks(const struct vc_meta *m)
 {
 	uint32_t *out = calloc(m->frames + 1, sizeof(*out)), rank = 0;
-	struct line *l = ranked ? malloc((m->frames + 1) * sizeof(*l)) : NULL;
+	struct line *l = malloc((m->frames + 1) * sizeof(*l));
 
-	for (uint32_t i = 0; out && !ranked && i < m->frames; i++)
-		out[i] = m->frame[i].line;
-	if (!ranked)
-		return out;
 	if (!out || !l) {
 		VC_FREE(out, l);
 		return NULL;
@@ -56,44 +37,15 @@ static uint32_t *lines(const struct vc_meta *m, bool ranked)
 	return out;
 }
 
-/* Call stacks by content, so that two recordings agree; folders do not count. */
-static uint64_t *hashes(const struct vc_meta *m, bool ranked)
+static int name(struct vc_allocations *m, bool ranked, struct vc_error *err)
 {
-	uint64_t *h = calloc(m->frames + 1, sizeof(*h));
-	uint32_t *line = lines(m, ranked);
+	uint32_t *line = ranked ? ranks(m->trace->meta) : NULL;
 
-	for (size_t i = 1; h && line && i < m->frames; i++) {
-		const struct vc_frame *f = &m->frame[i];
-		const char *file = f->file < m->strings ? m->string[f->file] : "";
-		const char *base = strrchr(file, '/');
+	VC_HAVE(line || !ranked, "the call sites of a recording", err);
+	int rc = vc_allocations_name(m, line, err);
 
-		h[i] = f->parent < i ? h[f->parent] : 0;
-		/* it goes another way for small tensors than for large ones */
-		if (vc_frame_roles(m, (uint32_t)i, VC_NAME_DRY_RUN))
-			continue;
-		h[i] = mix(h[i], line[i] + 1);
-		h[i] = text_hash(h[i], base ? base + 1 : file);
-		h[i] = text_hash(h[i], f->function < m->strings ? m->string[f->function] : "") | 1;
-	}
-	if (!line)
-		VC_FREE(h);
 	free(line);
-	return line ? h : NULL;
-}
-
-int vc_call_sites_name(struct vc_allocations *m, bool ranked, struct vc_error *err)
-{
-	const struct vc_meta *meta = m->trace->meta;
-	uint64_t *site = hashes(meta, ranked);
-
-	VC_HAVE(site, "the call sites of a recording", err);
-	for (size_t i = 0; i < m->n; i++) {
-		uint32_t at = m->trace->ev[m->event[i]].site;
-
-		m->take[i].site = at < meta->frames ? site[at] : 0;
-	}
-	free(site);
-	return VC_OK;
+	return rc;
 }
 
 /* ---- do they fit? ---- */
@@ -138,7 +90,7 @@ static int name_all(struct vc_allocations *m, size_t n, bool ranked, double *lea
 		    struct vc_error *err)
 {
 	for (size_t k = 0; k < n; k++)
-		VC_TRY(vc_call_sites_name(&m[k], ranked, err));
+		VC_TRY(name(&m[k], ranked, err));
 	return fit(m, n, least, err);
 }
 

@@ -5,10 +5,6 @@
 
 #include "simulator/predict/allocations.h"
 
-/* Gives the blocks of m call sites, by lines or by which of its function's lines each is. Errors:
- * VC_ENOMEM. */
-int vc_call_sites_name(struct vc_allocations *m, bool ranked, struct vc_error *err);
-
 /* Gives all of n recordings of one program their call sites: by lines; or where those of one do not
  * fit those of the first (a line was added above), by the how-many-th line of its function each is
  * that asks for memory, if more of them fit so: *edited (may be NULL). Errors: VC_ENOMEM. */

@@ -375,13 +375,13 @@ static int use_torch(const char *version, char **argv, char *python, size_t n, s
 	char folder[512], found[1024], sites[4096];
 
 	if (strncmp(name ? name + 1 : argv[0], "python", 6) != 0)
-		return vc_fail(err, VC_EUSAGE, "--torch %s: %s is no python; write -- python SCRIPT",
-			       version, argv[0]);
+		return vc_fail(err, VC_EUSAGE, "--torch %s: %s is no python; write -- python "
+			       "SCRIPT", version, argv[0]);
 	VC_TRY(vc_own_folder("env", folder, sizeof(folder), err));
 	snprintf(found, sizeof(found), "%s/%.20s/ready", folder, version);
 	if (access(found, R_OK))
-		return vc_fail(err, VC_EUSAGE, "--torch %s: there is no such environment; 'vramcast "
-			       "env %s' makes it", version, version);
+		return vc_fail(err, VC_EUSAGE, "--torch %s: there is no such environment; "
+			       "'vramcast env %s' makes it", version, version);
 	VC_TRY(vc_python_find(argv[0], found, sizeof(found), err));
 	VC_TRY(vc_python_sites(found, sites, sizeof(sites), err));
 	VC_TRY(vc_put("VRAMCAST_BEHIND", sites, err));

@@ -54,9 +54,9 @@ const struct vc_command vc_command_env = {
 	.name = "env", .operands = "VERSION",
 	.summary = "an environment with PyTorch of that version, for dry runs",
 	.details =
-		"Made once and kept in the user's cache, by uv where there is one, else by venv and\n"
-		"pip: PyTorch without the libraries of CUDA, whose place the null GPU takes, with the\n"
-		"cuDNN that it requires. 'vramcast dryrun --torch VERSION' uses it, with your packages\n"
-		"behind it.",
+		"Made once and kept in the user's cache, by uv where there is one, else by venv\n"
+		"and pip: PyTorch without the libraries of CUDA, whose place the null GPU takes,\n"
+		"with the cuDNN that it requires. 'vramcast dryrun --torch VERSION' uses it, with\n"
+		"your packages behind it.",
 	.options = tables, .config_size = sizeof(struct config), .run = env_run,
 };

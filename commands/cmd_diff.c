@@ -291,10 +291,10 @@ static void conclude(struct vc_emit *e, const struct vc_side x[2], const struct 
 	uint64_t a = x[0].run.stats.peak_reserved, b = x[1].run.stats.peak_reserved;
 	char from[32], to[32], by[40], more[200] = "";
 
-	if (!is_same(d) && d->n && has_changed(&d->at[0]) && d->at[0].asked[0] != d->at[0].asked[1])
-		snprintf(more, sizeof(more), "; most of the change is at %s (%s asked for)",
+	if (!is_same(d) && d->n && d->at[0].live[0] != d->at[0].live[1])
+		snprintf(more, sizeof(more), "; most of the change is at %s (%s at the peak)",
 			 d->at[0].site,
-			 change_text(d->at[0].asked[0], d->at[0].asked[1], true, by));
+			 change_text(d->at[0].live[0], d->at[0].live[1], true, by));
 	if (a == b)
 		vc_emit_line(e,
 			     "B needs as much as A: %s reserved at the peak; the requests are "
@@ -322,15 +322,15 @@ static void emit_text(struct vc_emit *e, const struct vc_side x[2], const struct
 	vc_emit_end(e);
 	say_alignment(e, d);
 	say_first(e, x, d);
-	vc_emit_array(e, NULL, "Bytes asked for by call site, the largest changes first:");
+	vc_emit_array(e, NULL, "Bytes at the peak by call site, the largest changes first:");
 	for (size_t i = 0; i < sites && has_changed(&d->at[i]); i++) {
 		const struct vc_diff_site *s = &d->at[i];
 
 		vc_emit_object(e, NULL, NULL);
-		vc_emit_bytes(e, NULL, "A", s->asked[0]);
-		vc_emit_bytes(e, NULL, "B", s->asked[1]);
-		vc_emit_text(e, NULL, "change", change_text(s->asked[0], s->asked[1], true, t));
-		vc_emit_text(e, NULL, "at the peak", change_text(s->live[0], s->live[1], true, t));
+		vc_emit_bytes(e, NULL, "A", s->live[0]);
+		vc_emit_bytes(e, NULL, "B", s->live[1]);
+		vc_emit_text(e, NULL, "change", change_text(s->live[0], s->live[1], true, t));
+		vc_emit_text(e, NULL, "asked for", change_text(s->asked[0], s->asked[1], true, t));
 		vc_emit_text(e, NULL, "where", s->site);
 		vc_emit_end(e);
 	}

@@ -216,6 +216,13 @@ int vc_classes_init(struct vc_classes *c, const struct vc_result *r, struct vc_e
 	return VC_OK;
 }
 
+void vc_classes_to_lifetimes(struct vc_classes *c)
+{
+	for (size_t i = 0; i < c->r->lives.n; i++)
+		c->of_life[i] = (uint8_t)by_lifetime(&c->r->lives.at[i]);
+	c->categories = false;
+}
+
 void vc_classes_fini(struct vc_classes *c)
 {
 	free(c->of_life);
@@ -232,6 +239,8 @@ const char *vc_classes_name(const struct vc_classes *c, enum vc_slot slot)
 
 	if (c->categories && slot == VC_SLOT_WEIGHTS && !c->weights_seen)
 		return "There at the start";
+	if (!c->categories && slot == VC_SLOT_WEIGHTS && !c->r->lives.n)
+		return "Long-lived"; /* nobody looked when they died */
 	return c->categories ? category[slot] : lifetime[slot];
 }
 

@@ -18,6 +18,8 @@ struct vc_classes {
 
 int vc_classes_init(struct vc_classes *c, const struct vc_result *r, struct vc_error *err);
 void vc_classes_fini(struct vc_classes *c);
+/* Lifetimes in place of categories: beside a run that has none, a hue must not mean two things. */
+void vc_classes_to_lifetimes(struct vc_classes *c);
 
 const char *vc_classes_name(const struct vc_classes *c, enum vc_slot slot);
 /* The slot of block `id`; VC_SLOT_OTHER when its life is not known. */

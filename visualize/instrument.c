@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* instrument.c - what the script of the report works on. A million events have to fit beside the
- * pictures into a megabyte: at most 4096 columns, and the blocks that cover most of the map. */
+ * pictures into a megabyte: at most 4096 columns, and the blocks that are largest for longest. */
 #include "visualize/instrument.h"
 
 #include "common/event.h"
 #include "common/vec.h"
 #include "common/format.h"
-#include "visualize/packing.h"
 #include "visualize/reduce.h"
 #include "visualize/scene.h"
 
@@ -18,15 +17,14 @@ struct sheet {
 	const struct vc_result *r;
 	struct vc_classes classes;
 	struct vc_columns columns;
-	struct vc_packing packing;
-	uint32_t *home, *block; /* of lives; those that are chosen */
+	uint32_t *block; /* lives that are chosen */
 	uint32_t *frame, *file; /* number of each frame and of each string as a file; 0: none */
 	size_t blocks, most, frames, files;
-	uint64_t unit, height;
+	uint64_t unit;
 	bool python; /* its frames are all that is shown of a stack */
 };
 
-/* What a block covers on a map of bytes over events, or so: only the order counts. */
+/* Bytes times events, or so: only the order counts. */
 static uint64_t covers(const struct vc_life *l, uint64_t end)
 {
 	uint64_t born = l->at_start ? 0 : l->born, died = l->died < end ? l->died : end;
@@ -56,14 +54,14 @@ static int choose(struct sheet *d, struct vc_error *err)
 	d->block = malloc((d->most + 1) * sizeof(*d->block));
 	VC_HAVE(d->block, "the report", err);
 	for (size_t i = 0; i < v->n; i++)
-		count[class_of(covers(&v->at[i], end))] += d->home[i] != VC_NO_SHELF;
+		count[class_of(covers(&v->at[i], end))]++;
 	while (cut && taken + count[cut] <= d->most)
 		taken += count[cut--];
 	spare = d->most - taken;
 	for (size_t i = 0; i < v->n && d->blocks < d->most; i++) {
 		unsigned k = class_of(covers(&v->at[i], end));
 
-		if (d->home[i] == VC_NO_SHELF || k < cut || (k == cut && !spare))
+		if (k < cut || (k == cut && !spare))
 			continue;
 		spare -= k == cut;
 		d->block[d->blocks++] = (uint32_t)i;
@@ -83,8 +81,6 @@ static void find_unit(struct sheet *d)
 	}
 	for (size_t i = 0; i < d->blocks; i++)
 		all |= d->r->lives.at[d->block[i]].size;
-	for (size_t i = 0; i < d->packing.n; i++)
-		all |= d->packing.at[i].offset | d->packing.at[i].size | d->packing.at[i].addr;
 	d->unit = all & -all;
 }
 
@@ -215,13 +211,6 @@ static uint64_t block_size(const struct sheet *d, size_t i)
 	return life(d, i)->size;
 }
 
-static uint64_t block_place(const struct sheet *d, size_t i)
-{
-	const struct vc_shelf *s = &d->packing.at[d->home[d->block[i]]];
-
-	return s->offset + (life(d, i)->addr - s->addr);
-}
-
 static uint64_t block_kind(const struct sheet *d, size_t i)
 {
 	return d->classes.of_life[d->block[i]];
@@ -291,8 +280,8 @@ static void write_blocks(struct sheet *d)
 {
 	static const struct { const char *name; value_fn *value; bool bytes; } rows[] = {
 		{ "born", block_born, false },  { "died", block_died, false },
-		{ "size", block_size, true },   { "place", block_place, true },
-		{ "site", block_site, false },  { "of", block_kind, false },
+		{ "size", block_size, true },   { "site", block_site, false },
+		{ "of", block_kind, false },
 		{ "block", block_id, false },   { "stream", block_stream, false } };
 	const struct vc_meta *m = d->r->meta;
 
@@ -303,8 +292,7 @@ static void write_blocks(struct sheet *d)
 			write_stack(d, life(d, i)->site);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		line(d, rows[i].name, d->blocks, rows[i].bytes ? d->unit : 1, rows[i].value);
-	vc_svg_put(d->out, "blocks %u %u %u\n", (uint64_t)d->r->lives.n + d->r->lives.dropped,
-		   d->height / d->unit, (uint64_t)d->packing.guessed);
+	vc_svg_put(d->out, "blocks %u\n", (uint64_t)d->r->lives.n + d->r->lives.dropped);
 }
 
 /* ---- a run ---- */
@@ -330,13 +318,10 @@ static int write_run(struct sheet *d, const char *name, struct vc_error *err)
 	const struct vc_result *r = d->r;
 	const struct vc_run_info *i = &r->info;
 
-	d->home = malloc((r->lives.n + 1) * sizeof(*d->home));
 	d->frame = r->meta ? calloc(r->meta->frames + 1, sizeof(*d->frame)) : NULL;
 	d->file = r->meta ? calloc(r->meta->strings + 1, sizeof(*d->file)) : NULL;
-	VC_HAVE(d->home && ((d->frame && d->file) || !r->meta), "the report", err);
-	VC_TRY(vc_packing_homes(&d->packing, &r->lives, d->home, err));
+	VC_HAVE((d->frame && d->file) || !r->meta, "the report", err);
 	VC_TRY(choose(d, err));
-	VC_TRY(vc_packing_keep(&d->packing, &d->height, err));
 	find_unit(d);
 	vc_svg_put(d->out, "run %e\nunit %u\ncard %u %u\n", name, d->unit,
 		   i->has_limit && (!i->capacity || i->limit < i->capacity) ?
@@ -353,8 +338,7 @@ static int write_run(struct sheet *d, const char *name, struct vc_error *err)
 
 static void sheet_fini(struct sheet *d)
 {
-	VC_FREE(d->home, d->block, d->frame, d->file);
-	vc_packing_fini(&d->packing);
+	VC_FREE(d->block, d->frame, d->file);
 	vc_columns_fini(&d->columns);
 	vc_classes_fini(&d->classes);
 }
@@ -377,8 +361,6 @@ int vc_instrument_write(struct vc_svg *out, const struct vc_result *runs, size_t
 		if (!rc)
 			rc = vc_columns_init(&d.columns, &d.classes, false,
 					     (uint32_t)(COLUMNS / most), NULL, err);
-		if (!rc)
-			rc = vc_packing_init(&d.packing, d.r, err);
 		if (!rc)
 			rc = write_run(&d, name, err);
 		sheet_fini(&d);

@@ -1,8 +1,8 @@
 "use strict";
-// The instrument of the report: memory over time and the map of blocks above each other. Dragging selects a range and the
-// axes are drawn anew; the cursor shows the heap at a moment; a click on a block shows where it came from.
+// The instrument of the report: memory over time. Dragging selects a range: the axes are drawn anew, and what grew between its
+// ends is listed; the cursor shows the heap at a moment; a click on a block shows where it came from.
 (function () {
-	const LEFT = 62, RIGHT = 10, TOP = 30, PLOT = 230, GAP = 46, MAP = 250, HIGH = TOP + PLOT + GAP + MAP + 30, ROWS = 60;
+	const LEFT = 62, RIGHT = 10, TOP = 30, PLOT = 260, HIGH = TOP + PLOT + 42, ROWS = 60, GREW = 12;
 	const GIB = 1073741824, MIB = 1048576;
 
 	// ---- the data: lines of "name value value ...", columns and blocks as differences ----
@@ -16,7 +16,7 @@
 		for (const line of text.split("\n")) {
 			const at = line.indexOf(" "), name = line.slice(0, at), rest = line.slice(at + 1), v = rest.split(" ");
 			if (name === "axis") byTime = rest === "time";
-			else if (name === "run") runs.push(r = { name: rest, kinds: [], files: [], frames: [null], steps: [], phases: [], place: [] });
+			else if (name === "run") runs.push(r = { name: rest, kinds: [], files: [], frames: [null], steps: [], phases: [] });
 			else if (name === "unit") r.unit = +rest;
 			else if (name === "card") [r.capacity, r.base] = v.map(Number);
 			else if (name === "kind") r.kinds.push({ slot: +v[0], klass: v[1], name: v.slice(2).join(" "), at: null });
@@ -26,10 +26,10 @@
 			else if (name === "step") r.steps.push({ event: +v[0], n: +v[1] });
 			else if (name === "phase") r.phases.push({ event: +v[0], end: +v[1], name: v[2] });
 			else if (name === "end") r.end = { event: +v[0], time: +v[1] };
-			else if (name === "blocks") [r.all, r.height, r.guessed] = [+v[0], +v[1] * r.unit, +v[2]];
+			else if (name === "blocks") r.all = +v[0];
 			else if (name === "oom") r.oom = { event: +v[0], request: +v[1] };
 			else if (name === "peak") r.peak = +rest;
-			else if (name) r[name] = sums(at < 0 ? [] : v, ["reserved", "size", "place"].includes(name) ? r.unit : 1);
+			else if (name) r[name] = sums(at < 0 ? [] : v, ["reserved", "size"].includes(name) ? r.unit : 1);
 		}
 		runs.forEach(finish);
 		return { runs, byTime: byTime && runs.every(x => x.time) };
@@ -39,7 +39,7 @@
 		r.used = r.event.map((_, i) => r.kinds.reduce((sum, k) => sum + (k.at ? k.at[i] : 0), 0));
 		r.lives = (r.size || []).map(function (size, i) {
 			const site = r.frames[r.site[i]];
-			return { size, born: r.born[i], died: r.died[i], place: r.place[i], site: r.site[i], kind: r.of[i], id: r.block[i],
+			return { size, born: r.born[i], died: r.died[i], site: r.site[i], kind: r.of[i], id: r.block[i],
 				stream: r.stream[i], text: site ? site.text : r.born[i] ? "no call stack" : "there at the start" };
 		});
 	}
@@ -172,42 +172,25 @@
 		let s = "", last = -100;
 		for (const m of steps) {
 			const x = tenth(LEFT + (m.x - look.first) * v.scale);
-			s += `<path class="it" d="M${x} ${TOP}V${HIGH - 30}"/>`;
+			s += `<path class="it" d="M${x} ${TOP}V${TOP + PLOT}"/>`;
 			if (x - last > 60 && x < LEFT + v.wide - 40) s += text(last = x, bottom + 32, "ti mut", "step " + m.n);
 		}
 		if (r.oom && inside(axisOf(r, r.oom.event))) {
 			const x = tenth(LEFT + (axisOf(r, r.oom.event) - look.first) * v.scale), left = x > LEFT + 130;
-			s += `<path class="bads" d="M${x} ${TOP}V${HIGH - 30}"/>` + text(left ? x - 5 : x + 5, TOP + 28, "b1 bad halo" + (left ? " e" : ""), "out of memory");
+			s += `<path class="bads" d="M${x} ${TOP}V${TOP + PLOT}"/>` + text(left ? x - 5 : x + 5, TOP + 28, "b1 bad halo" + (left ? " e" : ""), "out of memory");
 		}
-		return s;
-	}
-	function map(v) {
-		const r = v.run, floor = TOP + PLOT + GAP + MAP, high = Math.max(...views.map(o => o.run.height)), y = b => floor - b / high * MAP, shapes = {};
-		let s = axes(v, high, y, floor, v.wide > 420 ? "Where the blocks lie: each keeps its place, empty is free" : "Where the blocks lie");
-		v.rects = [];
-		for (const b of r.lives) {
-			const x0 = Math.max(0, (axisOf(r, b.born) - look.first) * v.scale), x1 = Math.min(v.wide, (axisOf(r, b.died) - look.first) * v.scale);
-			const h = b.size / high * MAP;
-			if (x1 <= 0 || x0 >= v.wide || (h < 0.3 && x1 - x0 < 0.3) || !fits(b)) continue;
-			const rect = { b, x: tenth(LEFT + x0), y: tenth(y(b.place + b.size)), w: tenth(Math.max(x1 - x0, 0.4)), h: tenth(Math.max(h, 0.4)) };
-			v.rects.push(rect);
-			(shapes[b.kind] = shapes[b.kind] || []).push("M" + rect.x + " " + rect.y + "h" + rect.w + "v" + rect.h + "h-" + rect.w + "z");
-		}
-		for (const k of r.kinds) if (shapes[k.slot]) s += `<path class="${k.klass}" d="${shapes[k.slot].join("")}"/>`;
 		return s;
 	}
 	function drawView(v) {
-		const wide = Math.max(300, v.figure.clientWidth), r = v.run;
+		const wide = Math.max(300, v.figure.clientWidth);
 		v.wide = wide - LEFT - RIGHT;
 		v.scale = v.wide / (look.last - look.first);
 		v.svg.setAttribute("viewBox", `0 0 ${wide} ${HIGH}`);
-		v.paper.innerHTML = `<rect class="bg" width="${wide}" height="${HIGH}"/>` + timeline(v) +
-			(r.height ? map(v) : text(LEFT, TOP + PLOT + GAP + 20, "mut", "There are too many segments, or no blocks, to draw where they lie."));
+		v.paper.innerHTML = `<rect class="bg" width="${wide}" height="${HIGH}"/>` + timeline(v);
 	}
 	function drawCursor(v, at, hover) {
-		const x = tenth(LEFT + (at - look.first) * v.scale), c = look.chosen, rect = c && v.rects && v.rects.find(q => q.b === c);
-		v.over.innerHTML = (inside(at) ? `<path class="${hover ? "ax" : "res"}" d="M${x} ${TOP}V${HIGH - 30}"/>` : "") +
-			(rect ? `<rect class="nf bads" x="${rect.x}" y="${rect.y}" width="${rect.w}" height="${rect.h}"/>` : "");
+		const x = tenth(LEFT + (at - look.first) * v.scale);
+		v.over.innerHTML = inside(at) ? `<path class="${hover ? "ax" : "res"}" d="M${x} ${TOP}V${TOP + PLOT}"/>` : "";
 		const r = v.run, i = before(starts(r), at);
 		v.read.textContent = "At " + moment(r, i) + ": " + bytes(r.reserved[i]) + " reserved, " + bytes(r.used[i]) + " in use: " +
 			r.kinds.filter(k => k.at && k.at[i]).map(k => k.name.toLowerCase() + " " + bytes(k.at[i])).join(", ");
@@ -218,6 +201,7 @@
 		look.first = Math.max(0, Math.min(look.first, look.last - 1));
 		views.forEach(drawView);
 		views.forEach(v => drawCursor(v, look.at));
+		views.forEach(growth);
 		chosen();
 	}
 
@@ -239,11 +223,31 @@
 				`<tr><td><b>in use</b></td><td></td><td class="r-n"><b>${bytes(r.used[i])}</b></td><td></td><td></td></tr>`;
 		}
 	}
+	// What grew between the ends of the range: kinds exactly, call sites as far as their blocks are held.
+	function growth(v) {
+		const r = v.run, at = starts(r), a = before(at, look.first), z = before(at, look.last), sites = new Map();
+		const sign = d => (d > 0 ? "+" : d < 0 ? "\u2212" : "") + bytes(Math.abs(d));
+		const part = look.first > 0 || look.last < whole();
+		v.grown.hidden = !part;
+		if (!part) return;
+		for (const b of r.lives) {
+			const d = b.size * ((b.born <= r.moment[z] && b.died > r.moment[z]) - (b.born <= r.moment[a] && b.died > r.moment[a]));
+			if (d) sites.set(b.text + "\n" + kindOf(b), (sites.get(b.text + "\n" + kindOf(b)) || 0) + d);
+		}
+		const list = [...sites].filter(s => s[1]).sort((x, y) => Math.abs(y[1]) - Math.abs(x[1])).slice(0, GREW);
+		const all = r.used[z] - r.used[a], rest = all - list.reduce((sum, s) => sum + s[1], 0);
+		const row = (name, kind, d) => `<tr><td>${escape(name)}</td><td>${kind}</td><td class="r-n">${sign(d)}</td></tr>`;
+		v.grown.caption.textContent = "What grew from " + moment(r, a) + " to " + moment(r, z);
+		v.grown.tBodies[0].innerHTML = list.map(s => row(...s[0].split("\n"), s[1])).join("");
+		v.grown.tFoot.innerHTML = (rest ? row("others, and blocks that the report does not hold one by one", "", rest) : "") +
+			r.kinds.filter(k => k.at && k.at[z] !== k.at[a]).map(k => row("all " + k.name.toLowerCase(), "", k.at[z] - k.at[a])).join("") +
+			row("in use", "", all);
+	}
 	function kindOf(b) { return (b.run.kinds.find(k => k.slot === b.kind) || { name: "" }).name; }
 	function chosen() {
 		const b = look.chosen;
 		if (!b) {
-			detail.innerHTML = '<p class="r-mut">Click a block on the map or in the table: its size, call stack, birth and end appear here.</p>';
+			detail.innerHTML = '<p class="r-mut">Click a block in the table: its size, call stack, birth and end appear here.</p>';
 			return;
 		}
 		const when = e => (b.run.time ? span(axisTime(b.run, e)) + ", " : "") + "event " + count(e);
@@ -319,7 +323,7 @@
 				waiting = 0;
 				drawCursor(v, axis(x), true);
 				if (from !== null && Math.abs(x - from) > 4)
-					v.over.innerHTML += `<rect class="i-range" x="${Math.max(LEFT, Math.min(from, x))}" y="${TOP}" width="${Math.abs(x - from)}" height="${HIGH - 30 - TOP}"/>`;
+					v.over.innerHTML += `<rect class="i-range" x="${Math.max(LEFT, Math.min(from, x))}" y="${TOP}" width="${Math.abs(x - from)}" height="${PLOT}"/>`;
 			});
 		});
 		v.svg.addEventListener("pointerup", function (ev) {
@@ -335,9 +339,6 @@
 				heap();
 				return;
 			}
-			const y = (ev.clientY - v.svg.getBoundingClientRect().top) / v.svg.getBoundingClientRect().height * HIGH;
-			const hit = (v.rects || []).filter(q => x >= q.x - 1 && x <= q.x + q.w + 1 && y >= q.y - 1 && y <= q.y + q.h + 1);
-			if (hit.length) choose(hit.reduce((a, b) => (b.w * b.h < a.w * a.h ? b : a)).b);
 			moveTo(axis(x));
 		});
 		v.svg.addEventListener("pointercancel", () => { from = null; });
@@ -390,7 +391,7 @@
 		const v = { run, figure: make("figure", "", sides, "i-view"), scale: 1 };
 		v.title = make("figcaption", run.name, v.figure, "r-mut");
 		v.tools = make("div", "", v.figure, "r-tools");
-		v.figure.insertAdjacentHTML("beforeend", '<svg xmlns="http://www.w3.org/2000/svg" role="img" tabindex="0" aria-label="Memory over time and the map of blocks; arrow keys move the cursor"><g></g><g></g></svg>');
+		v.figure.insertAdjacentHTML("beforeend", '<svg xmlns="http://www.w3.org/2000/svg" role="img" tabindex="0" aria-label="Memory over time; arrow keys move the cursor"><g></g><g></g></svg>');
 		v.svg = v.figure.querySelector("svg");
 		[v.paper, v.over] = v.svg.children;
 		v.read = make("p", "", v.figure, "i-read");
@@ -399,6 +400,9 @@
 		scroll.innerHTML = '<table><caption></caption><thead><tr><th scope="col">Where</th><th scope="col">Kind</th><th scope="col" class="r-n">Size</th>' +
 			'<th scope="col" class="r-n">Born at event</th><th scope="col" class="r-n">Freed at event</th></tr></thead><tbody></tbody><tfoot></tfoot></table>';
 		v.table = scroll.firstChild;
+		scroll.insertAdjacentHTML("beforebegin", '<table hidden><caption></caption><thead><tr><th scope="col">Where</th><th scope="col">Kind</th>' +
+			'<th scope="col" class="r-n">Grew by</th></tr></thead><tbody></tbody><tfoot></tfoot></table>');
+		v.grown = scroll.previousSibling;
 		report.sortable(v.table);
 		report.saveable(v.svg, v.tools, "vramcast-look");
 		views.push(v);
@@ -421,7 +425,7 @@
 		const runs = data.runs, names = runs.map((r, i) => (i + 1) + ": " + r.name), two = { a: 0, b: runs.length > 1 ? 1 : -1 };
 		runs.forEach(r => r.lives.forEach(b => { b.run = r; }));
 		make("h2", "Look closer", section).id = "look";
-		make("p", "Drag over the picture to select a range; click for the heap at a moment, or on a block. Keys: arrows move the cursor, + and \u2212 " +
+		make("p", "Drag over the picture to select a range and see what grew in it; click for the heap at a moment. Keys: arrows move the cursor, + and \u2212 " +
 			"zoom, Shift and arrows move the range, p peak, o out of memory, up and down blocks, Escape everything.", section, "r-mut");
 		section.append(tools, filter, sides, detail);
 		if (runs.length > 1) {

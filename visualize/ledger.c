@@ -4,11 +4,6 @@
 
 enum { SEGMENT, LIVE, PENDING, FREE }; /* of vc_heap_extent.what */
 
-const struct vc_heap_map *vc_ledger_heap(const struct vc_result *r)
-{
-	return r->last.n ? &r->last : &r->peak;
-}
-
 /* One segment and its blocks, from `i` on; the index behind it. Free pages of an expandable segment
  * are unmapped one by one: a live block holds no more of it back than its own pages, and PyTorch
  * does not count them as inactive split (CUDACachingAllocator.cpp). */
@@ -55,15 +50,16 @@ static void from_totals(struct vc_ledger *l, const struct vc_stats *t)
 void vc_ledger_make(struct vc_ledger *l, const struct vc_classes *c)
 {
 	const struct vc_result *r = c->r;
-	const struct vc_heap_map *h = vc_ledger_heap(r);
+	const struct vc_heap_map *h = vc_result_heap(r);
 
-	*l = (struct vc_ledger){ .at_oom = h->n && h == &r->last,
-				 .event = h->n ? h->event : r->stats.peak_event,
+	*l = (struct vc_ledger){ .at_oom = h == &r->last,
+				 .event = h == &r->last ? r->oom.event :
+					  h->n          ? h->event : r->stats.peak_event,
 				 .capacity = r->info.capacity, .context = r->info.context,
 				 .others = r->info.others };
 	for (size_t i = 0; i < h->n;)
 		i = add_segment(l, c, h, i);
-	if (!h->n)
+	if (!h->n && !l->at_oom)
 		from_totals(l, &r->stats);
 	l->used = l->reserved + l->context + l->others;
 	if (r->info.has_limit &&

@@ -21,5 +21,3 @@ struct vc_ledger {
 };
 
 void vc_ledger_make(struct vc_ledger *l, const struct vc_classes *c);
-/* The heap it is made from: that at the failure, else at the peak. */
-const struct vc_heap_map *vc_ledger_heap(const struct vc_result *r);

@@ -9,6 +9,7 @@ int vc_multiples_init(struct vc_multiples *m, struct vc_page *page, const struct
 {
 	struct vc_range range = { 0, 0 };
 	uint32_t width;
+	bool kinds = true; /* of all: else a hue would mean two things */
 
 	m->page = page;
 	m->per_row = cfg->width < VC_NARROW / 10 ? 1 :
@@ -27,12 +28,17 @@ int vc_multiples_init(struct vc_multiples *m, struct vc_page *page, const struct
 	}
 	width = (uint32_t)(cfg->width / m->per_row) * 2;
 	for (size_t i = 0; i < m->n; i++) {
+		VC_TRY(vc_classes_init(&m->at[i].classes, m->at[i].r, err));
+		kinds = kinds && m->at[i].classes.categories;
+	}
+	for (size_t i = 0; i < m->n; i++) {
 		struct vc_multiple *p = &m->at[i];
 		const struct vc_curve *v = &p->r->curve;
 		if (v->n)
 			range = (struct vc_range){ m->by_time ? v->at[0].first_ns :
 				v->at[0].first_event, m->span + m->by_time };
-		VC_TRY(vc_classes_init(&p->classes, p->r, err));
+		if (!kinds)
+			vc_classes_to_lifetimes(&p->classes);
 		VC_TRY(vc_columns_init(&p->columns, &p->classes, m->by_time, width, &range, err));
 		p->plot = (struct vc_plot){ .page = m->page, .c = &p->classes, .k = &p->columns };
 		vc_plot_scale(&p->plot);

@@ -79,7 +79,7 @@ static void from_heap(struct vc_owners *o, const struct vc_classes *c, const str
 						  x->id,
 						  x->at_start || (l && l->at_start) };
 	}
-	o->event = h->event;
+	o->event = h == &c->r->last ? c->r->oom.event : h->event;
 }
 
 /* The bucket with the most allocated bytes; n > 0. */
@@ -93,12 +93,13 @@ static const struct vc_bucket *top_bucket(const struct vc_curve *v)
 	return top;
 }
 
-static void from_lives(struct vc_owners *o, const struct vc_classes *c)
+static void from_lives(struct vc_owners *o, const struct vc_classes *c, bool at_moment)
 {
 	const struct vc_lives *v = &c->r->lives;
 
-	o->event = c->r->curve.n ? top_bucket(&c->r->curve)->peak_event : c->r->stats.peak_event;
-	o->of_allocated = true;
+	o->event = at_moment    ? c->r->moment.event :
+		   c->r->curve.n ? top_bucket(&c->r->curve)->peak_event : c->r->stats.peak_event;
+	o->of_allocated = !at_moment;
 	for (size_t i = 0; i < v->n; i++) {
 		const struct vc_life *l = &v->at[i];
 		if (l->born <= o->event && l->died > o->event)
@@ -168,17 +169,21 @@ static int show_frames(struct vc_owners *o, const struct vc_meta *m, struct vc_e
 int vc_owners_gather(struct vc_owners *o, const struct vc_classes *c, struct vc_error *err)
 {
 	const struct vc_result *r = c->r;
-	const struct vc_heap_map *h = vc_ledger_heap(r);
-	size_t cap = h->n ? h->n : r->lives.n;
+	const struct vc_heap_map *h = vc_result_heap(r);
+	size_t cap = h->n > r->lives.n ? h->n : r->lives.n;
+	bool stale;
 
 	*o = (struct vc_owners){ 0 };
 	o->at = malloc((cap + 1) * sizeof(*o->at));
 	VC_HAVE(o->at, "the list of owners", err);
-	if (h->n)
+	/* The heap of very many blocks may be that of a moment before (observers/peak.c). */
+	stale = h->n && h != &r->last && r->moment.looked && h->event != r->moment.event &&
+		r->lives.n && !r->lives.dropped;
+	o->at_oom = h == &r->last;
+	if ((h->n || o->at_oom) && !stale)
 		from_heap(o, c, h);
 	else
-		from_lives(o, c);
-	o->at_oom = h->n && h == &r->last;
+		from_lives(o, c, stale);
 	for (size_t i = 0; i < o->n; i++)
 		o->bytes += o->at[i].bytes;
 	return VC_OK;

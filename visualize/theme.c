@@ -46,6 +46,9 @@ static const struct color colors[] = {
 	{ ".lane", "fill", "#CF5B3A", "#D4665A", "#666666" },
 	{ ".busy", "fill", "#3D8FC4", "#3B82B8", "#888888" },
 	{ ".base", "fill", "#788598", "#767B56", "#7C7C7C" },
+	{ ".u1", "fill", "#4E7F86", "#5FA3AB", "#999999" }, /* unused, but pinned or returnable */
+	{ ".u2", "fill", "#7A5C45", "#B08A6C", "#444444" },
+	{ ".u3", "fill", "#5B5F97", "#8D92D6", "#777777" },
 	{ ".onc", "fill", "#10141A", "#0D1117", "#000000" },
 	{ ".cw", "fill", "#004779", "#A69CF0", "#474747" },
 	{ ".cs", "fill", "#11783C", "#2EF0C4", "#919191" },

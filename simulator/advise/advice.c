@@ -267,13 +267,15 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 			return vc_fail(err, VC_ENOSUP, "no card is larger");
 		use_card(q->s, next, &plan);
 		VC_TRY(r = vc_advice_run(q->s, &plan, q->now, q->watch, out, err));
+		if (out->stats.cut_short) {
+			vc_result_fini(out);
+			return vc_fail(err, VC_ENOSUP, "how much the rest needs is not recorded");
+		}
 		if (vc_advice_ending(out) == VC_FITS) {
 			char total[32];
 
-			snprintf(a->text, sizeof(a->text), "a larger card: %s with %s%s",
-				 next->title, vc_bytes_text(next->total, total),
-				 out->stats.cut_short ?
-					 " (at least: the rest of the run is not recorded)" : "");
+			snprintf(a->text, sizeof(a->text), "a larger card: %s with %s",
+				 next->title, vc_bytes_text(next->total, total));
 			snprintf(a->how, sizeof(a->how), "-g %s", next->name);
 			return VC_OK;
 		}

@@ -210,11 +210,11 @@ static uint64_t change(const uint64_t v[2])
 static int by_change(const void *a, const void *b)
 {
 	const struct vc_diff_site *x = a, *y = b;
-	uint64_t p = change(x->asked), q = change(y->asked);
+	uint64_t p = change(x->live), q = change(y->live);
 
 	if (p == q) {
-		p = change(x->live);
-		q = change(y->live);
+		p = change(x->asked);
+		q = change(y->asked);
 	}
 	return p != q ? (p < q ? 1 : -1) : by_name(a, b);
 }

@@ -270,7 +270,7 @@ static void holder_table(struct vc_emit *e, const struct vc_result *r,
 
 void vc_report_holders(struct vc_emit *e, const struct vc_result *r, size_t shown)
 {
-	const struct vc_heap_map *map = r->last.n ? &r->last : &r->peak;
+	const struct vc_heap_map *map = vc_result_heap(r);
 	struct vc_holder *h = NULL;
 	struct vc_error ignored;
 	char line[512];

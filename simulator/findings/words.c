@@ -171,7 +171,7 @@ void vc_stranded_text(const struct vc_result *r, char *buf, size_t cap)
 
 void vc_heap_text(const struct vc_result *r, char *buf, size_t cap)
 {
-	const struct vc_heap_map *h = r->last.n ? &r->last : &r->peak;
+	const struct vc_heap_map *h = vc_result_heap(r);
 	uint64_t part[4] = { 0 }, largest = 0, pieces = 0;
 	char a[2 * VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT], n[VC_FORMAT];
 
@@ -233,16 +233,18 @@ void vc_cause_text(const struct vc_result *r, char *buf, size_t cap)
 	struct vc_findings f = vc_findings_of(r);
 	char a[2 * VC_FORMAT], b[VC_FORMAT];
 
-	vc_format_in(f.room, f.room, b);
+	uint64_t all = f.floor > f.room ? f.floor : f.room;
+
+	vc_format_in(f.room, all, b);
 	if (f.cause == VC_CAUSE_DEMAND)
 		snprintf(buf, cap, "demand: %s must be there at once, of %s",
-			 vc_format_in(f.floor, f.room, a), b);
+			 vc_format_in(f.floor, all, a), b);
 	else if (f.cause == VC_CAUSE_IMPOSSIBLE)
 		snprintf(buf, cap, "demand: one request of %s, of %s",
-			 vc_format_in(r->moment.request, f.room, a), b);
+			 vc_format_in(r->moment.request, all, a), b);
 	else if (f.cause == VC_CAUSE_LIMIT)
 		snprintf(buf, cap, "the limit of this process: %s must be there at once, of %s",
-			 vc_format_in(f.floor, f.room, a), b);
+			 vc_format_in(f.floor, all, a), b);
 	else if (f.cause == VC_CAUSE_FRAGMENTATION)
 		snprintf(buf, cap, "fragmentation: %s are free, but not in one piece of %s",
 			 vc_format_in(f.free, f.room, a),
@@ -250,7 +252,7 @@ void vc_cause_text(const struct vc_result *r, char *buf, size_t cap)
 				      f.room, b));
 	else if (f.cause == VC_CAUSE_OUTSIDE)
 		snprintf(buf, cap, "other processes: they hold %s of %s",
-			 vc_format_in(r->info.others, f.room, a), b);
+			 vc_format_in(r->info.others, all, a), b);
 	else if (f.cause == VC_CAUSE_LEAK)
 		snprintf(buf, cap, "a leak: each step keeps %s", vc_format_bytes(f.leak, a));
 	else
@@ -440,7 +442,8 @@ static void append_need(const struct vc_result *r, char *buf, size_t cap)
 	else
 		append(buf, cap, "%s", vc_format_of(r->stats.peak_used, r->info.capacity, a));
 	if (r->has_interval && !r->trust.endless)
-		append(buf, cap, " of %s", vc_format_bytes(r->info.capacity, a));
+		append(buf, cap, " of %s", vc_format_in(r->info.capacity, r->info.capacity >
+			r->trust.used_high ? r->info.capacity : r->trust.used_high, a));
 }
 
 /* "Grows by 0.15 GiB every step: 10.5 of 23.5 GiB used so far, full after 86 more". */

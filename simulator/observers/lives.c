@@ -134,7 +134,7 @@ static void classify(struct state *st, uint64_t events)
 
 		l->outlasts = l->died > st->last;
 
-		if (l->at_start || age > 2 * step)
+		if (l->outlasts)
 			l->lifetime = VC_LIFE_PERSISTENT;
 		else if (age <= 16)
 			l->lifetime = VC_LIFE_SHORT;

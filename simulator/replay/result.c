@@ -41,6 +41,11 @@ enum vc_verdict vc_result_verdict(const struct vc_result *r)
 	return r->trust.level ? r->trust.verdict : vc_result_replayed(r);
 }
 
+const struct vc_heap_map *vc_result_heap(const struct vc_result *r)
+{
+	return r->oom.happened || r->last.n ? &r->last : &r->peak;
+}
+
 enum vc_verdict vc_result_replayed(const struct vc_result *r)
 {
 	if (r->stats.ooms)

@@ -146,6 +146,9 @@ struct vc_heap_extent {
 	bool at_start;              /* a block that existed before the first event */
 };
 struct vc_heap_map { uint64_t event; struct vc_heap_extent *at; size_t n; };
+struct vc_result;
+/* The heap of the moment that matters: at the failure, which may be empty, else at the peak. */
+const struct vc_heap_map *vc_result_heap(const struct vc_result *r);
 
 /* oom: the first time the run ran out. */
 enum vc_held { VC_HELD_AT, VC_HELD_BEFORE, VC_HELD_NOWHERE, VC_HELD_OTHERS };
@@ -379,7 +382,7 @@ struct vc_diff {
 	enum vc_diff_kind first;
 	uint64_t event[2], time_ns[2], size[2];
 	uint32_t site[2];
-	struct vc_diff_site *at; size_t n; /* the largest change of asked bytes first */
+	struct vc_diff_site *at; size_t n; /* the largest change at the peak first, then of asked */
 };
 
 struct vc_result {

@@ -12,7 +12,7 @@ dom() { timeout 60 $browser --headless --no-sandbox --disable-gpu --allow-file-a
 
 T=traces/lm-train-ctx128.vct
 set --
-for t in timeline blocks segments steps ranks owners compare; do
+for t in timeline segments ranks flame compare; do
 	for w in 600 1200; do
 		"$VRAMCAST" plot $T -g a100-40g-sxm -t $t --width $w -o "$TMP/$t-$w.svg" 2>/dev/null && set -- "$@" $t-$w
 	done

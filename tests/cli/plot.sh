@@ -38,7 +38,7 @@ run plot traces/llm-oom.vct -o "$TMP/heap.svg"; expect "and a ledger where other
 check "of all its bytes" grep -q 'Where the bytes are in this heap' "$TMP/heap.svg"
 run sweep traces/lm-train-ctx128.vct --vary capacity=48G,60G,72G --vary 'conf=|expandable_segments:True' -q -o "$TMP/two.jsonl"
 run plot "$TMP/two.jsonl" -o "$TMP/map.svg"; expect "a sweep over two keys is a map" 0
-check "with what fits in each row" grep -q 'The smallest capacity that fits' "$TMP/map.svg"
+check "with what fits in each row" grep -q 'The smallest capacity tried that fits' "$TMP/map.svg"
 run plot traces/vllm-rl-pools.vct -t segments -o "$TMP/state.svg"; expect "a snapshot without events still has a map" 0
 check "which is well-formed" wellformed "$TMP/state.svg"
 run plot $T -g a100-40g-sxm -g h100-80g-sxm -o "$TMP/two.svg"; expect "two cards are compared" 0

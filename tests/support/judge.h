@@ -14,30 +14,9 @@
 #include "common/format.h"
 #include "visualize/instrument.h"
 #include "visualize/ledger.h"
-#include "visualize/packing.h"
 #include "visualize/sink.h"
 
 /* ---- the numbers that pictures are made of ---- */
-
-static void the_pile_is_as_high_as_what_is_reserved(const char *what, const struct vc_result *r)
-{
-	struct vc_packing p;
-	struct vc_error err;
-	uint32_t *home = malloc((r->lives.n + 1) * sizeof(*home));
-
-	assert_int_equal(vc_packing_init(&p, r, &err), 0);
-	assert_int_equal(vc_packing_homes(&p, &r->lives, home, &err), 0);
-	uint64_t pile = vc_packing_stack(&p, r->stats.peak_event);
-	if (!p.guessed && pile != r->stats.peak_reserved)
-		fail_msg("%s: the pile is %llu high, reserved are %llu", what,
-			 (unsigned long long)pile, (unsigned long long)r->stats.peak_reserved);
-	for (size_t i = 0; i < r->lives.n; i++)
-		if (home[i] == VC_NO_SHELF && !p.guessed)
-			fail_msg("%s: block %llu lies nowhere", what,
-				 (unsigned long long)r->lives.at[i].id);
-	vc_packing_fini(&p);
-	free(home);
-}
 
 static void holders_hold_what_is_allocated(const char *what, const struct vc_result *r)
 {
@@ -97,7 +76,6 @@ static void every_byte_of_the_card_has_a_line(const char *what, const struct vc_
 
 static void judge_numbers(const char *what, const struct vc_result *r)
 {
-	the_pile_is_as_high_as_what_is_reserved(what, r);
 	holders_hold_what_is_allocated(what, r);
 	lives_are_what_is_allocated(what, r);
 	every_byte_of_the_card_has_a_line(what, r);
@@ -316,10 +294,9 @@ static uint64_t *data_layers(const char *from, long n, uint64_t unit)
 	return sum;
 }
 
-struct data { uint64_t *born, *died, *size, *place, *moment; long blocks, columns; };
+struct data { uint64_t *born, *died, *size, *moment; long blocks, columns; };
 
-/* Blocks that are held one by one are live, and none lies on another; they are all that is in use
- * where all are held. */
+/* Blocks that are held one by one are live; they are all that is in use where all are held. */
 static void blocks_of_the_report_are_in_use(const char *what, const struct data *d, long column,
 					    uint64_t used, bool all)
 {
@@ -329,11 +306,6 @@ static void blocks_of_the_report_are_in_use(const char *what, const struct data 
 		if (d->born[i] > at || d->died[i] <= at)
 			continue;
 		sum += d->size[i];
-		for (long k = 0; k < i && d->blocks < 700; k++)
-			if (d->born[k] <= at && d->died[k] > at && d->size[i] && d->size[k] &&
-			    d->place[i] < d->place[k] + d->size[k] &&
-			    d->place[k] < d->place[i] + d->size[i])
-				fail_msg("%s: two blocks of the report in one place", what);
 	}
 	if (sum > used || (all && sum != used))
 		fail_msg("%s: the report holds %llu of %llu in use at event %llu", what,
@@ -374,7 +346,6 @@ static void judge_report(const char *what, const struct vc_result *r)
 	d.blocks = data_line(from, "born", 1, &d.born);
 	data_line(from, "died", 1, &d.died);
 	data_line(from, "size", unit, &d.size);
-	data_line(from, "place", unit, &d.place);
 	for (long i = 0; i < d.columns; i++) {
 		top = reserved[i] > top ? reserved[i] : top;
 		most = used[i] > most ? used[i] : most;
@@ -387,7 +358,7 @@ static void judge_report(const char *what, const struct vc_result *r)
 			 what, (unsigned long long)top, (unsigned long long)most,
 			 (unsigned long long)r->stats.peak_reserved,
 			 (unsigned long long)r->stats.peak_allocated);
-	VC_FREE(reserved, used, d.born, d.died, d.size, d.place, d.moment);
+	VC_FREE(reserved, used, d.born, d.died, d.size, d.moment);
 	vc_svg_fini(&svg);
 }
 

@@ -296,7 +296,8 @@ static void a_sweep_over_two_keys_is_a_map(void **unused)
 	for (size_t i = 0; i < 2; i++) {
 		char *text = draw_all(i ? "sweep" : "heatmap", r, 10, "width=600,footer=false");
 
-		assert_non_null(strstr(text, "The largest batch that fits: small: 16, large: 32"));
+		assert_non_null(strstr(text, "The largest batch tried that fits with 5 % to spare: "
+					     "small: 16, large: 32"));
 		assert_int_equal(count(text, ", batch "), 10);
 		assert_int_equal(count(text, ">\xC3\x97 out<"), 2);
 		assert_int_equal(count(text, "class=\"nf oks\""), 2 + 1); /* and the legend */

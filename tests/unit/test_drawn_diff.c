@@ -74,7 +74,7 @@ static void the_bars_are_the_sites(const char *what, const char *text, const str
 	double per = 0;
 
 	for (size_t i = 0; i < d->n && i < 12; i++) {
-		double change = (double)d->at[i].asked[1] - (double)d->at[i].asked[0];
+		double change = (double)d->at[i].live[1] - (double)d->at[i].live[0];
 		const char *label, *rect, *end;
 
 		if (change == 0)

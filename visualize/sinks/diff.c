@@ -265,13 +265,13 @@ static int value_width(const struct drawing *d)
 	return d->page.w < VC_NARROW ? NARROW_VALUE : VALUE;
 }
 
-/* A bar to the right: B asks for more; to the left: for less. */
+/* A bar to the right: B holds more at the peak; to the left: less. */
 static void draw_site(struct drawing *d, const struct vc_diff_site *w, struct vc_box b, int zero)
 {
 	struct vc_svg *s = &d->page.svg;
 	int right = d->page.w - VC_MARGIN;
-	int wide = (int)vc_muldiv(apart(w->asked), (uint64_t)b.w, d->less + d->more);
-	bool more = w->asked[1] > w->asked[0];
+	int wide = (int)vc_muldiv(apart(w->live), (uint64_t)b.w, d->less + d->more);
+	bool more = w->live[1] > w->live[0];
 	char a[VC_FORMAT], live[VC_FORMAT];
 
 	vc_svg_put(s, "<g><title>%e: %s asked for, %s at the peak</title>", w->site,
@@ -283,8 +283,8 @@ static void draw_site(struct drawing *d, const struct vc_diff_site *w, struct vc
 	if (wide)
 		vc_svg_rect(s, more ? "lane" : "busy",
 			    (struct vc_box){ zero - (more ? 0 : wide), b.y, wide, BAR }, 0);
-	vc_svg_say(s, a, right - value_width(d), b.y + 145, VC_T_STRONG, VC_END, "fg", 0);
-	vc_svg_say(s, live, right, b.y + 145, VC_T_BODY, VC_END, "fg", 0);
+	vc_svg_say(s, live, right - value_width(d), b.y + 145, VC_T_STRONG, VC_END, "fg", 0);
+	vc_svg_say(s, a, right, b.y + 145, VC_T_BODY, VC_END, "fg", 0);
 	vc_svg_put(s, "</g>\n");
 }
 
@@ -304,7 +304,7 @@ static int sites(struct drawing *d, int y)
 
 		if (!apart(w->asked) && !apart(w->live))
 			break; /* the largest changes come first */
-		widen(w->asked[0] < w->asked[1] ? &d->more : &d->less, apart(w->asked));
+		widen(w->live[0] < w->live[1] ? &d->more : &d->less, apart(w->live));
 		d->rows = i + 1;
 	}
 	if (!d->rows)
@@ -313,9 +313,9 @@ static int sites(struct drawing *d, int y)
 	zero = b.x + (int)vc_muldiv(d->less, (uint64_t)b.w, d->less + d->more);
 	vc_svg_say(&d->page.svg, "Less and more by call site", VC_MARGIN, y + 200, VC_T_HEAD,
 		   VC_START, "fg", d->page.w - 2 * VC_MARGIN - 2 * value);
-	vc_svg_say(&d->page.svg, "asked for", right - value, y + 200, VC_T_SMALL, VC_END, "mut",
+	vc_svg_say(&d->page.svg, "at the peak", right - value, y + 200, VC_T_SMALL, VC_END, "mut",
 		   0);
-	vc_svg_say(&d->page.svg, "at the peak", right, y + 200, VC_T_SMALL, VC_END, "mut", 0);
+	vc_svg_say(&d->page.svg, "asked for", right, y + 200, VC_T_SMALL, VC_END, "mut", 0);
 	b.y = y + 350;
 	vc_svg_put(&d->page.svg, "<g>\n");
 	for (size_t i = 0; i < d->rows; i++, b.y += ROW)

@@ -305,7 +305,8 @@ static void title_text(const struct drawing *d, char *buf, size_t cap)
 	char value[40];
 	size_t named = 0;
 
-	snprintf(buf, cap, "The %s %s that fits: ", d->rising ? "largest" : "smallest", d->vary);
+	snprintf(buf, cap, "The %s %s tried that fits with 5 %% to spare: ",
+		 d->rising ? "largest" : "smallest", d->vary);
 	for (size_t i = 0; i < d->rows && named < 5; i++) {
 		if (d->best[i] < 0)
 			snprintf(value, sizeof(value), "none");

@@ -273,7 +273,7 @@ static int blocks_table(struct report *d, struct vc_error *err)
 
 static void segments_table(struct report *d)
 {
-	const struct vc_heap_map *h = d->runs->last.n ? &d->runs->last : &d->runs->peak;
+	const struct vc_heap_map *h = vc_result_heap(d->runs);
 	char a[VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT];
 	size_t rows = 0;
 
@@ -415,7 +415,7 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 	char title[256];
 	int rc;
 
-	if (!n || (!runs->curve.n && !vc_ledger_heap(runs)->n)) {
+	if (!n || (!runs->curve.n && !vc_result_heap(runs)->n)) {
 		head(&d, "vramcast report");
 		vc_svg_put(&d.out,
 			   "<h1>There is nothing to report</h1>\n<p>%s</p>\n</body>\n</html>\n",
@@ -449,5 +449,5 @@ const struct vc_sink_type vc_sink_html = {
 	.name = "html", .extension = "html",
 	.summary = "the report: verdict, ledger, pictures and tables in one file",
 	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
-	.advised = true, .write = html_write,
+	.advised = true, .side_by_side = true, .write = html_write,
 };

@@ -165,7 +165,7 @@ static int ledger_write(const struct vc_result *runs, size_t n, const void *conf
 	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
 	struct drawing d = { .r = runs };
 
-	if (!n || (!runs->stats.peak_reserved && !runs->oom.happened && !vc_ledger_heap(runs)->n))
+	if (!n || (!runs->stats.peak_reserved && !runs->oom.happened && !vc_result_heap(runs)->n))
 		return vc_page_notice(cfg, "Where the bytes are", n ? "nothing was ever reserved" :
 				      "no run was given", out, err);
 	VC_TRY(vc_classes_init(&d.classes, runs, err));

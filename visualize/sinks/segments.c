@@ -157,7 +157,7 @@ static int segments_write(const struct vc_result *runs, size_t n, const void *co
 {
 	struct vc_picture fallback;
 	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
-	const struct vc_heap_map *h = n ? runs->last.n ? &runs->last : &runs->peak : NULL;
+	const struct vc_heap_map *h = n ? vc_result_heap(runs) : NULL;
 	struct vc_classes c;
 
 	if (!n || !h->n)

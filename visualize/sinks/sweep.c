@@ -444,7 +444,8 @@ static void title_text(const struct drawing *d, char *buf, size_t cap)
 		snprintf(value + strlen(value), sizeof(value) - strlen(value), " GiB");
 	bool last = d->best->column == (d->capacities ? 0 : d->columns - 1);
 
-	snprintf(buf, cap, "%s %s is the %s %sthat fits%s%.60s", d->vary ? d->vary : "run", value,
+	snprintf(buf, cap, "%s %s is the %s %sthat fits%s%.60s with 5 %% to spare",
+		 d->vary ? d->vary : "run", value,
 		 d->capacities ? "smallest" : "largest", last ? "tried " : "",
 		 gpu && !d->capacities ? " on " : "",
 		 gpu && !d->capacities ? gpu : "");

@@ -25,14 +25,33 @@ static void tile(struct vc_tile *t, const char *label, const char *value, const 
 }
 
 /* All tiles are about one moment, and in use + cached = reserved. */
-static void cached_tile(const struct drawing *d, struct vc_tile *t)
+static void moment_tiles(const struct drawing *d, struct vc_tile t[3])
 {
+	const struct vc_moment *m = &d->r->moment;
 	const struct vc_ledger *l = &d->ledger;
-	char a[VC_FORMAT], b[VC_FORMAT], note[96];
+	uint64_t reserved = m->looked ? m->reserved : l->reserved;
+	uint64_t cached = m->looked ? m->cached : l->returnable + l->stranded;
+	char a[2 * VC_FORMAT], b[VC_FORMAT], note[96] = "", label[48];
 
+	if (d->r->info.capacity)
+		snprintf(note, sizeof(note), "%s of capacity",
+			 vc_format_percent(reserved, d->r->info.capacity, b));
+	if (d->r->has_interval && !l->at_oom)
+		snprintf(note, sizeof(note), "between %s",
+			 vc_format_band(d->r->low, d->r->high, a));
+	snprintf(label, sizeof(label), "Reserved at %s",
+		 vc_moment_text(d->r, d->columns.by_time, m->looked ? m->event : l->event, b));
+	tile(&t[0], label, vc_format_in(reserved, reserved, a), note);
+	if (vc_result_replayed(d->r) == VC_OOM)
+		t[0].color = "bad";
+	snprintf(note, sizeof(note), "%s of reserved",
+		 vc_format_percent(reserved - cached, reserved, b));
+	tile(&t[1], "In use then", vc_format_in(reserved - cached, reserved, a), note);
 	snprintf(note, sizeof(note), l->at_oom ? "largest piece %s" : "%s of it stranded",
-		 vc_format_in(l->at_oom ? l->largest : l->stranded, l->reserved, b));
-	tile(t, "Cached then", vc_format_in(l->returnable + l->stranded, l->reserved, a), note);
+		 vc_format_in(l->at_oom  ? l->largest :
+			      m->looked  ? m->stranded :
+					   l->stranded, reserved, b));
+	tile(&t[2], "Cached then", vc_format_in(cached, reserved, a), note);
 }
 
 /* What is left of the card; of the upper end, where it is an estimate. */
@@ -78,24 +97,10 @@ static void fourth_tile(const struct drawing *d, struct vc_tile *t)
 static int tiles(struct drawing *d, int y)
 {
 	const struct vc_result *r = d->r;
-	const struct vc_ledger *l = &d->ledger;
 	struct vc_tile t[5];
-	char a[2 * VC_FORMAT], b[VC_FORMAT], note[96] = "", label[48];
+	char a[2 * VC_FORMAT], b[VC_FORMAT], note[96];
 
-	if (r->info.capacity)
-		snprintf(note, sizeof(note), "%s of capacity",
-			 vc_format_percent(l->reserved, r->info.capacity, b));
-	if (r->has_interval && !l->at_oom)
-		snprintf(note, sizeof(note), "between %s", vc_format_band(r->low, r->high, a));
-	snprintf(label, sizeof(label), "Reserved at %s",
-		 vc_moment_text(r, d->columns.by_time, l->event, b));
-	tile(&t[0], label, vc_format_in(l->reserved, l->reserved, a), note);
-	if (vc_result_replayed(r) == VC_OOM)
-		t[0].color = "bad";
-	snprintf(note, sizeof(note), "%s of reserved",
-		 vc_format_percent(l->live + l->waiting, l->reserved, b));
-	tile(&t[1], "In use then", vc_format_in(l->live + l->waiting, l->reserved, a), note);
-	cached_tile(d, &t[2]);
+	moment_tiles(d, t);
 	fourth_tile(d, &t[3]);
 	snprintf(note, sizeof(note), "in %s events", vc_format_count(r->stats.events, b));
 	tile(&t[4], "Calls of cudaMalloc", vc_format_count(r->stats.segment_allocs, a), note);

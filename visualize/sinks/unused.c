@@ -8,14 +8,14 @@ enum { LEFT = 700, PLOT_HEIGHT = 3400, NARROW_HEIGHT = 2400, ROW = 330 };
 
 /* From below: what can be given back, then what stands in its way. */
 static const struct part { const char *klass, *text; size_t offset; } parts[] = {
-	{ "cs ar", "returnable: segments without a live block",
+	{ "hx", "returnable: segments without a live block",
 	  offsetof(struct vc_fragmentation, whole_free) },
-	{ "ct ar", "rounding", offsetof(struct vc_fragmentation, rounding) },
-	{ "cw ar", "of other streams", offsetof(struct vc_fragmentation, other_streams) },
-	{ "ck ar", "of private pools", offsetof(struct vc_fragmentation, private_pools) },
-	{ "ca ar", "remainders too small to use",
+	{ "base", "rounding", offsetof(struct vc_fragmentation, rounding) },
+	{ "u1", "of other streams", offsetof(struct vc_fragmentation, other_streams) },
+	{ "u2", "of private pools", offsetof(struct vc_fragmentation, private_pools) },
+	{ "u3", "remainders too small to use",
 	  offsetof(struct vc_fragmentation, remainders) },
-	{ "cg ar", "pinned by a live block", offsetof(struct vc_fragmentation, pinned) },
+	{ "lane", "pinned by a live block", offsetof(struct vc_fragmentation, pinned) },
 };
 enum { PARTS = sizeof(parts) / sizeof(*parts) };
 

@@ -1,0 +1,58 @@
+#!/bin/sh
+# findings.sh - what is said about a run: pictures, the report and sim say the same, and it is true. `make check-findings` holds
+# every recording to it.
+. tests/support/tap.sh
+if ! command -v python3 > /dev/null; then skip "what is said about a run" "python3 is not here"; finish; fi
+mkdir "$TMP/made"; python3 tests/findings/make.py "$TMP/made" > "$TMP/lines"
+says() { sed 's/<[^>]*>/\n/g' "$1" | grep -qE -- "$2"; }
+lacks() { ! says "$@"; }
+
+# 150 MiB of every step stay, and the card has room for no more: no green "Fits", nowhere.
+L="$TMP/made/leak.json --capacity 1600MiB --context 0"
+for t in timeline ledger flame segments lives unused; do
+	run plot $L -t $t -o "$TMP/leak.svg"; expect "a leak, -t $t" 0
+	check "is what its title says" says "$TMP/leak.svg" '^Grows by 0\.15 GiB every step: .*, the next step does not fit$'
+	check "its mark is not that of a run that fits" lacks "$TMP/leak.svg" '^fits$'
+	check "and what would help is not nothing" lacks "$TMP/leak.svg" '^nothing, '
+done
+run report $L --no-advice -o "$TMP/leak.html"; expect "its report" 0
+check "begins with it" sh -c 'grep -q "<h1>Grows by 0.15 GiB every step" "$1"' sh "$TMP/leak.html"
+run plot "$TMP/made/varying.json" -t lives -o "$TMP/v.svg"
+check "inputs of varying length are no leak" lacks "$TMP/v.svg" 'a step$|Grows'
+
+# The cause is that of the whole run, and what would help follows from it.
+run sim traces/lm-train-ctx128.vct -g a100-40g-sxm --no-advice --json -o "$TMP/oom.svg"
+check "a run that needs 51.8 GiB live on 39.4 lacks them" says "$TMP/oom.svg" '^cause: demand: 51\.8 GiB must be there at once'
+check "not one piece of 100 MiB" lacks "$TMP/oom.svg" 'one piece of 100 MiB'
+run sim "$TMP/made/split.pickle" --capacity 610MiB --context 0 --no-advice --json -o "$TMP/frag.svg"
+check "one that would fit if it lay better is fragmented" says "$TMP/frag.svg" '^cause: fragmentation: '
+run sim "$TMP/made/beside.pickle" --capacity 6GiB --context 0 --used 2500MiB --no-advice --json
+expect "one that would fit alone dies of other processes" 3 '"cause": "outside"'
+run sim "$TMP/made/limit.pickle" --capacity 6GiB --context 0 --fraction 0.5 --no-advice --json
+expect "and one that would fit without its limit of that" 3 '"cause": "limit"'
+run sim tests/recordings/expoom.vct --capacity 700MiB --context 0 --no-advice --json -o "$TMP/first.svg"
+check "a failure before anything was reserved is told of an empty heap" says "$TMP/first.svg" '^Reserved at event 12$'
+run plot traces/llm-oom.vct -o "$TMP/heap.svg"
+check "a card for a heap needs room for its context, too" says "$TMP/heap.svg" 'or more(, and its CUDA context)?$'
+run sim tests/recordings/first-step.vct -g t4
+check "no card is said to help a recording that ends where it ran out" sh -c '! grep -q "a larger card" "$1"' sh "$TMP/out"
+
+# What is said to be the most is the highest point.
+for f in "$TMP/made/holes.pickle" traces/decomfl.vct; do
+	"$VRAMCAST" plot $f -t unused -o "$TMP/u.svg"
+	said=$(sed 's/<[^>]*>/\n/g' "$TMP/u.svg" | sed -n 's/^At most \(.*\) reserved are not in use.*/\1/p' | head -n 1)
+	check "unused: $said" says "$TMP/u.svg" "^most: $said\$"
+done
+run report tests/recordings/leak-blocks.vct tests/recordings/leak-graph.vct --no-advice -o "$TMP/two.html"; expect "a report of two processes" 0
+run diff tests/python/recordings/base.vct tests/python/recordings/head.vct
+most=$("$VRAMCAST" diff tests/python/recordings/base.vct tests/python/recordings/head.vct --json | python3 -c 'import json, sys
+print(max(json.load(sys.stdin)["sites"], key=lambda s: abs(s["live_at_peak"]["a"] - s["live_at_peak"]["b"]))["site"])')
+check "diff names the line that holds more at the peak: $most" grep -qF "most of the change is at $most (" "$TMP/out"
+
+(cat "$TMP/lines"; printf '%s\n' 'traces/lm-medium-ctx1024.vct -g rtx4090' 'tests/recordings/many-steps.vct' 'tests/recordings/eval-32-16.vct' \
+	'tests/recordings/leak-blocks.vct --capacity 600MiB --context 0' 'traces/lm-train-ctx128.vct -g a100-40g-sxm') |
+	TMP=$TMP python3 tests/findings/check.py --mutate > "$TMP/judged"
+check "every sentence is held to the record: $(sed -n 's/^.*ok 1 - //p' "$TMP/judged")" grep -q '^ok 1' "$TMP/judged"
+check "a record that is off by one unit is noticed: $(sed -n 's/^.*ok 2 - //p' "$TMP/judged")" grep -q '^ok 2' "$TMP/judged"
+grep '^# ' "$TMP/judged"
+finish

@@ -13,6 +13,7 @@
 
 #include "commands/own_program.h"
 #include "commands/trial.h"
+#include "common/json.h"
 #include "common/vec.h"
 #include "simulator/session/request.h"
 
@@ -239,20 +240,58 @@ static int ended_in_oom(const char *path, bool *oom, struct vc_error *err)
 	return r;
 }
 
+/* FILE.vct and FILE.json, which says what only a card knows. */
+static void name_report(const char *path, char report[VC_RERUN_PATH])
+{
+	snprintf(report, VC_RERUN_PATH, "%.*s.json", (int)(strlen(path) - 4), path);
+}
+
+/* A report that cannot be read says nothing. */
+static void read_unknown(const char *path, char out[VC_RERUN_WHY])
+{
+	struct vc_error ignored = { 0 };
+	char report[VC_RERUN_PATH];
+	struct vc_input *in;
+	struct vc_json j;
+	bool here = false;
+	size_t n = 0;
+	int t;
+
+	out[0] = '\0';
+	name_report(path, report);
+	in = access(report, R_OK) == 0 ? vc_input_raw(report, &ignored) : NULL;
+	if (in && vc_json_open(&j, in, &ignored) == VC_OK) {
+		while ((t = vc_json_next(&j, &ignored)) > 0) {
+			if (t == VC_J_KEY)
+				here = !strcmp(j.text, "unknown");
+			else if (t == VC_J_TEXT && here && n < VC_RERUN_WHY)
+				n += (size_t)snprintf(out + n, VC_RERUN_WHY - n, "%s%.120s",
+						      n ? ", " : "", j.text);
+			else if (t == VC_J_ARRAY_END)
+				here = false;
+		}
+		vc_json_close(&j);
+	}
+	vc_input_close(in);
+}
+
 /* Once, into `path`. *oom: it ran out of memory. */
 static int run_once(const struct vc_program *p, const struct vc_run_wish *w, const char *capacity,
 		    const char *path, struct vc_progress *line, bool *oom, struct vc_error *err)
 {
 	char **argv = calloc(p->argument.n + 1, sizeof(*argv)), part[VC_RERUN_PATH + 32];
+	char report[VC_RERUN_PATH];
+	const char *more[] = { "--report", report, NULL };
 	struct vc_trial t = { .verb = "dryrun", .gpu = card_of(w), .capacity = capacity,
 			      .at = w->at, .n = w->n, .argv = argv, .argc = p->argument.n,
-			      .as = p, .conf = w->conf, .progress = line };
+			      .as = p, .conf = w->conf, .more = more, .progress = line };
 	int code = 0, r;
 
 	VC_HAVE(argv, "a command line", err);
 	for (size_t i = 0; i < p->argument.n; i++)
 		argv[i] = i ? p->argument.at[i].text : p->interpreter;
 	snprintf(part, sizeof(part), "%s.%ld.vct", path, (long)getpid());
+	name_report(path, report);
 	say(line, w, capacity);
 	r = vc_trial_run(&t, part, &code, err);
 	free(argv);
@@ -292,8 +331,9 @@ static const char *capacity_of(const struct vc_run_wish *w, char text[24])
 /* With the memory that the card has; where that does not suffice, with more: what the program asks
  * for is wanted, not where it dies. */
 static int run_kept(const struct vc_program *p, const struct vc_run_wish *w,
-		    char path[VC_RERUN_PATH], const struct vc_console *con, struct vc_error *err)
+		    struct vc_ran *out, const struct vc_console *con, struct vc_error *err)
 {
+	char *path = out->path;
 	struct vc_progress *line = NULL;
 	char folder[512], own[24];
 	const char *capacity[] = { capacity_of(w, own), w->once ? NULL : "1TiB" };
@@ -317,11 +357,12 @@ static int run_kept(const struct vc_program *p, const struct vc_run_wish *w,
 		}
 	}
 	vc_progress_close(line);
+	read_unknown(path, out->unknown);
 	return VC_OK;
 }
 
-static int run(const struct vc_run_options *o, const struct vc_run_wish *w,
-	       char path[VC_RERUN_PATH], struct vc_error *err)
+static int run(const struct vc_run_options *o, const struct vc_run_wish *w, struct vc_ran *out,
+	       struct vc_error *err)
 {
 	char why[VC_RERUN_WHY];
 	struct vc_program *p;
@@ -334,7 +375,7 @@ static int run(const struct vc_run_options *o, const struct vc_run_wish *w,
 	if (r == VC_OK && why[0])
 		r = vc_fail(err, VC_EUSAGE, "%s", why);
 	if (r == VC_OK)
-		r = run_kept(p, w, path, o->console, err);
+		r = run_kept(p, w, out, o->console, err);
 	if (r == VC_OK && !vc_own_is_known(p, true))
 		r = vc_own_remember(p, true, err); /* it has run without a card, so it may again */
 	vc_program_free(p);

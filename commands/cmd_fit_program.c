@@ -51,18 +51,19 @@ static int ask_program(struct vc_fitting *f, const struct vc_trial *t,
 	struct vc_run_wish wish = { .at = all, .n = 1, .once = oom != NULL,
 				    .card = f->gpu.n ? vc_card_by_name(t->gpu) : NULL };
 	const char *own = f->asked->rec.meta->conf;
-	char path[VC_RERUN_PATH], name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
+	char name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
 	const struct vc_list *set = &f->cfg->run.set;
+	struct vc_ran ran;
 	bool ran_out;
 
 	for (size_t i = 0; i < set->n && i < VC_WHATIF_PARAMS; i++)
 		VC_TRY(vc_whatif_parse(set->at[i], &all[wish.n++], name[i], err));
 	if (t->conf && strcmp(t->conf, own ? own : ""))
 		wish.conf = t->conf;
-	VC_TRY(vc_fit_recorded_run(f->asked, &wish, path, &ran_out, err));
+	VC_TRY(vc_fit_recorded_run(f->asked, &wish, &ran, &ran_out, err));
 	if (oom)
 		*oom = ran_out;
-	snprintf(spec, 512, "%.400s@%.80s=%.0f", path, at->name, at->value);
+	snprintf(spec, 512, "%.400s@%.80s=%.0f", ran.path, at->name, at->value);
 	return VC_OK;
 }
 
@@ -285,10 +286,11 @@ static int first_runs(struct vc_fitting *f, struct vc_trial *t, struct vc_error 
 /* What the answer rests on is the program, and what its control run shows. */
 static void say_asked(struct vc_fitting *f)
 {
-	char words[400];
+	char words[900];
 	const char *shows;
 
-	vc_rerun_words(f->asked->rerun, words, sizeof(words));
+	vc_rerun_words(f->asked->rerun, f->asked->rerun->control_ran.unknown, words,
+		       sizeof(words));
 	shows = strchr(words, ';');
 	for (size_t i = 0; i < f->plans; i++)
 		snprintf(f->card[i].trust, sizeof(f->card[i].trust),

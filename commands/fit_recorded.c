@@ -65,7 +65,7 @@ size_t vc_fit_recorded_first(const struct vc_fit_recorded *r, const char *key,
 }
 
 int vc_fit_recorded_run(struct vc_fit_recorded *r, const struct vc_run_wish *wish,
-			char path[VC_RERUN_PATH], bool *oom, struct vc_error *err)
+			struct vc_ran *out, bool *oom, struct vc_error *err)
 {
 	const struct vc_recording_ask ask = { .device = VC_NOT_GIVEN, .rank = VC_NOT_GIVEN };
 	uint64_t total = memory_of(r, wish->card), low, high;
@@ -78,8 +78,8 @@ int vc_fit_recorded_run(struct vc_fit_recorded *r, const struct vc_run_wish *wis
 		vc_control_interval(&r->rerun->found, total, &low, &high);
 		w.capacity = total > high - total ? total - (high - total) : total;
 	}
-	VC_TRY(r->rerun->opt->runner->run(r->rerun->opt, &w, path, err));
-	rc = vc_recording_open(&rec, path, &ask, err);
+	VC_TRY(r->rerun->opt->runner->run(r->rerun->opt, &w, out, err));
+	rc = vc_recording_open(&rec, out->path, &ask, err);
 	*oom = rc == VC_OK && rec.device->ends_in_oom;
 	vc_recording_close(&rec);
 	return rc;

@@ -24,4 +24,4 @@ size_t vc_fit_recorded_first(const struct vc_fit_recorded *r, const char *key,
 /* Run it at those values. once: with the memory that there is, else with as much as it needs. What
  * the card showed that such runs do not is taken off the memory that there is. *oom: it ran out. */
 int vc_fit_recorded_run(struct vc_fit_recorded *r, const struct vc_run_wish *wish,
-			char path[VC_RERUN_PATH], bool *oom, struct vc_error *err);
+			struct vc_ran *out, bool *oom, struct vc_error *err);

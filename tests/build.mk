@@ -211,6 +211,8 @@ calibration-ladders: all ## record the ladders of tests/programs (TRANSFORMS_PYT
 	$(Q)$(PROGRAMS) nice -n 10 tests/programs/record.sh ladders
 check-changes: all ## what transforms predict for tests/programs against the change really made
 	$(Q)$(PROGRAMS) tests/programs/record.sh changes | VRAMCAST=$(BUILD)/vramcast tests/transforms/check.sh
+check-rerun: all ## programs of tests/programs answer for other values, against dry runs of those (TORCH_PYTHON=python)
+	$(Q)V=1 $(RUN_TESTS) tests/programs/check_rerun.sh
 calibration-full: all ## record programs of real size (tests/programs/full.txt; their packages in PYTHONPATH); ONLY=REGEX some of them
 	$(Q)VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(CALIBRATION_CACHE)-full' ONLY='$(ONLY)' \
 		nice -n 10 tests/programs/record.sh full
@@ -223,4 +225,4 @@ CARDS ?= rtx4090 t4 l40s h100-80g-sxm v100-32g-sxm b200-180g rtx3090
 check-cards: all ## recordings of an A100 predict runs on other cards (tests/programs/cards.txt; CARDS="NAME...", TRANSFORMS_PYTHON=python with torch)
 	$(Q)VRAMCAST='$(abspath $(BUILD)/vramcast)' PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(CALIBRATION_CACHE)-cards' CARDS='$(CARDS)' \
 		nice -n 10 tests/programs/cards.sh
-.PHONY: calibration-ladders calibration-full calibration-seeds check-changes check-cards
+.PHONY: check-rerun calibration-ladders calibration-full calibration-seeds check-changes check-cards

@@ -48,6 +48,9 @@ const char *vc_report_words(const struct vc_session *s, const struct vc_plan *p,
 	if (level == VC_UNKNOWN)
 		return "how far off a change that -x makes may be was never measured: take the "
 		       "numbers as a guess";
+	if (s->whatif && s->whatif->rerun && p->transform.n)
+		return "the program was run at this value without a card; what -x changes was not "
+		       "run, but is estimated on top of it";
 	if (s->whatif)
 		return s->whatif->as_asked.trust;
 	if (p->transform.n)

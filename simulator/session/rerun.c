@@ -63,8 +63,8 @@ static int run_control(struct vc_rerun *r, char why[VC_RERUN_WHY], struct vc_err
 	struct vc_param_value all[MOST];
 	struct vc_run_wish wish = { .of = r->of, .at = all, .n = values(r->of, NULL, 0, all) };
 
-	VC_TRY(r->opt->runner->run(r->opt, &wish, r->control_path, err));
-	VC_TRY(open_run(r->opt, r->control_path, &r->control, err));
+	VC_TRY(r->opt->runner->run(r->opt, &wish, &r->control_ran, err));
+	VC_TRY(open_run(r->opt, r->control_ran.path, &r->control, err));
 	VC_TRY(vc_control_compare(r->of, &r->control, &r->found, err));
 	if ((double)r->found.equal < OTHER * (double)r->found.requests)
 		snprintf(why, VC_RERUN_WHY, "the program is not the recorded one: a dry run at the "
@@ -150,21 +150,21 @@ int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_
 {
 	struct vc_param_value all[MOST];
 	struct vc_run_wish wish = { .of = r->of, .at = all, .card = card };
-	char path[VC_RERUN_PATH];
+	struct vc_ran again;
 
 	wish.n = values(r->of, at, n, all);
-	VC_TRY(r->opt->runner->run(r->opt, &wish, out->path, err));
-	VC_TRY(open_run(r->opt, out->path, rec, err));
+	VC_TRY(r->opt->runner->run(r->opt, &wish, &out->ran, err));
+	VC_TRY(open_run(r->opt, out->ran.path, rec, err));
 	VC_TRY(peak_of(rec, &out->peak, err));
 	play_card(r, card, rec);
 	out->least = out->most = out->peak;
 	for (wish.seed = 1; wish.seed < r->seeds; wish.seed++) {
 		struct vc_recording other = { 0 };
 		uint64_t peak = 0;
-		int rc = r->opt->runner->run(r->opt, &wish, path, err);
+		int rc = r->opt->runner->run(r->opt, &wish, &again, err);
 
 		if (rc == VC_OK)
-			rc = open_run(r->opt, path, &other, err);
+			rc = open_run(r->opt, again.path, &other, err);
 		if (rc == VC_OK)
 			rc = peak_of(&other, &peak, err);
 		vc_recording_close(&other);
@@ -175,7 +175,7 @@ int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_
 	return VC_OK;
 }
 
-char *vc_rerun_words(const struct vc_rerun *r, char *buf, size_t n)
+char *vc_rerun_words(const struct vc_rerun *r, const char *unknown, char *buf, size_t n)
 {
 	bool dry = r->of->meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED;
 	char differs[240], seeds[64] = "";
@@ -185,8 +185,8 @@ char *vc_rerun_words(const struct vc_rerun *r, char *buf, size_t n)
 		snprintf(seeds, sizeof(seeds), "; its data decide, so it was run %u times",
 			 r->seeds);
 	snprintf(buf, n, "the program was run at this value without a card; at the recorded value "
-		 "%" PRIu64 " of %" PRIu64 " requests were those of the %s%s%s%s%s",
+		 "%" PRIu64 " of %" PRIu64 " requests were those of the %s%s%s%s%s%s%s",
 		 r->found.equal, r->found.requests, dry ? "recording" : "card",
-		 differs[0] ? " (" : "", differs, differs[0] ? ")" : "", seeds);
+		 differs[0] ? " (" : "", differs, differs[0] ? ")" : "", seeds, *unknown ? "; only a card knows: " : "", unknown);
 	return buf;
 }

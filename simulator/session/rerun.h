@@ -22,22 +22,27 @@ struct vc_run_wish {
 	const char *conf;                          /* settings; NULL: its own */
 };
 
+/* What came of it. */
+struct vc_ran {
+	char path[VC_RERUN_PATH];   /* of its recording, which stays */
+	char unknown[VC_RERUN_WHY]; /* what only a card knows and the run met, in words; "": none */
+};
+
 /* Of the command: only commands run something. Both may be called from several threads. */
 struct vc_runner {
 	/* Can the program of that recording be run with those values? `why`: "", or why not. A
 	 * value that stands in its command line and was not recorded becomes one that was. */
 	int (*may)(const struct vc_run_options *o, const struct vc_run_wish *wish,
 		   char why[VC_RERUN_WHY], struct vc_error *err);
-	/* The recording of it, in a file that stays. */
 	int (*run)(const struct vc_run_options *o, const struct vc_run_wish *wish,
-		   char path[VC_RERUN_PATH], struct vc_error *err);
+		   struct vc_ran *out, struct vc_error *err);
 };
 
 /* What a session keeps of the program that answers for it. */
 struct vc_rerun {
 	const struct vc_run_options *opt;
 	struct vc_recording *of, control;
-	char control_path[VC_RERUN_PATH];
+	struct vc_ran control_ran;
 	struct vc_control_run found;
 	unsigned seeds;
 };
@@ -51,7 +56,7 @@ void vc_rerun_close(struct vc_rerun *r); /* NULL is fine */
 
 /* Run it at those values: once or, where the data decide, several times. rec: the first. */
 struct vc_reran {
-	char path[VC_RERUN_PATH];
+	struct vc_ran ran;
 	uint64_t peak, least, most; /* reserved: of the first, of all */
 };
 int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_t n,
@@ -62,4 +67,4 @@ int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_
 bool vc_rerun_asked(const struct vc_run_options *opt, const char *by);
 
 /* "the program was run at this value without a card; ..." Returns buf. */
-char *vc_rerun_words(const struct vc_rerun *r, char *buf, size_t n);
+char *vc_rerun_words(const struct vc_rerun *r, const char *unknown, char *buf, size_t n);

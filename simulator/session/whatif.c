@@ -131,7 +131,7 @@ static int rerun(const struct vc_whatif *w, const struct vc_card *gpu, struct vc
 	p->matched = w->rerun->found.requests ? (double)w->rerun->found.equal /
 						(double)w->rerun->found.requests : 1;
 	inherit(w, &p->rec.census);
-	vc_rerun_words(w->rerun, p->trust, sizeof(p->trust));
+	vc_rerun_words(w->rerun, p->ran.ran.unknown, p->trust, sizeof(p->trust));
 	return VC_OK;
 }
 

@@ -31,6 +31,9 @@ ran "it is run at the recorded value, and at the one that is asked for" 2
 sim two.vct --set batch=4
 expect "in words" 0 'at the recorded value 16 of 16 requests were those of the recording'
 ran "both runs are kept" 0
+sed -i 's/"unknown": \[\]/"unknown": ["sizes that a kernel computes"]/' "$XDG_CACHE_HOME"/vramcast/runs/*.json
+sim two.vct --set batch=4; expect "what only a card knows is named" 0 'those of the recording; only a card knows: sizes that a kernel computes'
+sim two.vct --set batch=4 -x fraction:f=0.9 --json; expect "a change that is not made is estimated on top" 0 'what -x changes was not run, but is estimated'
 sim two.vct --set batch=5; expect "another value" 0 'level +rerun'
 ran "is one run more" 1
 sim two.vct --set batch=2; expect "the recorded value is the recording" 0 'level +exact'

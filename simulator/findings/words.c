@@ -176,7 +176,7 @@ void vc_heap_text(const struct vc_result *r, char *buf, size_t cap)
 	char a[2 * VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT], n[VC_FORMAT];
 
 	for (size_t i = 0; i < h->n; i++) {
-		part[h->at[i].what] += h->at[i].size;
+		part[h->at[i].what & 3] += h->at[i].size;
 		pieces += h->at[i].what == 3;
 		if (h->at[i].what == 3 && h->at[i].size > largest)
 			largest = h->at[i].size;

@@ -285,7 +285,7 @@ static int collect(void *arg, const struct vc_extent *x)
 static bool seed_from(struct world *to, const struct world *from, struct heap *h)
 {
 	struct vc_block *blocks = calloc(4 * LIVE, sizeof(*blocks));
-	struct vc_heap heap = { h->x, 0 };
+	struct vc_heap heap = { .extent = h->x };
 	struct vc_error err = { 0 };
 	bool ok = blocks && from->m.type->walk(&from->m, collect, h) >= 0;
 

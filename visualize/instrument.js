@@ -38,7 +38,10 @@
 		r.n = r.event.length;
 		r.used = r.event.map((_, i) => r.kinds.reduce((sum, k) => sum + (k.at ? k.at[i] : 0), 0));
 		r.lives = (r.size || []).map(function (size, i) {
-			const site = r.frames[r.site[i]];
+			const f = r.site[i];
+			let own = f; // the user's line, where there is one
+			while (own && /site-packages\/torch\//.test(r.frames[own].text)) own = r.frames[own].parent;
+			const site = r.frames[own || f];
 			return { size, born: r.born[i], died: r.died[i], site: r.site[i], kind: r.of[i], id: r.block[i],
 				stream: r.stream[i], text: site ? site.text : r.born[i] ? "no call stack" : "there at the start" };
 		});

@@ -11,19 +11,31 @@
 #include "simulator/session/changed.h"
 #include "simulator/session/settings.h"
 
-static int read_events(struct vc_recording *rec, struct vc_source *src,
-		       const struct vc_recording_ask *ask, struct vc_error *err)
+/* Of a long file it is not known how long: so many are kept at first, and the file is read again
+ * where all of them turn out to be few enough. Else a recording that is streamed would have taken
+ * the memory of one that is kept. */
+enum { FIRST_LOOK = 1 << 19 };
+
+static uint64_t most_kept(const struct vc_recording_ask *ask)
 {
-	const uint64_t most = ask->keep ? ask->keep : VC_KEEP_EVENTS;
+	return ask->keep ? ask->keep : VC_KEEP_EVENTS;
+}
+
+/* Keeps the events while there are at most `most` of them; *n: how many there are. */
+static int read_events(struct vc_recording *rec, struct vc_source *src, uint64_t most, bool count,
+		       uint64_t *n, struct vc_error *err)
+{
 	struct vc_event ev[512];
 	bool keep = true;
-	long n;
+	long got;
 
+	*n = 0;
 	VC_TRY(vc_trace_expect(&rec->trace, src, err));
-	while ((n = src->type->next(src, ev, 512, err)) > 0) {
-		VC_TRY(vc_census_add(&rec->census, ev, (size_t)n, err));
-		if (!rec->streamed && rec->trace.n + (size_t)n > most &&
-		    !(ask->flags & VC_SESSION_IN_MEMORY) && !vc_input_is_stream(rec->path)) {
+	while ((got = src->type->next(src, ev, 512, err)) > 0) {
+		if (count)
+			VC_TRY(vc_census_add(&rec->census, ev, (size_t)got, err));
+		*n += (uint64_t)got;
+		if (!rec->streamed && *n > most) {
 			rec->streamed = true;
 			keep = src->type->whole;
 		}
@@ -31,10 +43,27 @@ static int read_events(struct vc_recording *rec, struct vc_source *src,
 			free(rec->trace.ev);
 			rec->trace = (struct vc_trace){ 0 };
 		}
-		if (keep && vc_trace_append(&rec->trace, ev, (size_t)n, err) < 0)
+		if (keep && vc_trace_append(&rec->trace, ev, (size_t)got, err) < 0)
 			return VC_ENOMEM;
 	}
-	return n < 0 ? (int)n : VC_OK;
+	return got < 0 ? (int)got : VC_OK;
+}
+
+static int read_all(struct vc_recording *rec, struct vc_source **src,
+		    const struct vc_recording_ask *ask, struct vc_error *err)
+{
+	bool always = ask->flags & VC_SESSION_IN_MEMORY || vc_input_is_stream(rec->path);
+	uint64_t most = always ? UINT64_MAX : most_kept(ask), n;
+	bool looks = !always && !(*src)->type->whole && most > FIRST_LOOK;
+
+	VC_TRY(read_events(rec, *src, looks ? FIRST_LOOK : most, true, &n, err));
+	if (!looks || !rec->streamed || n > most)
+		return VC_OK;
+	vc_source_free(*src);
+	rec->streamed = false;
+	*src = vc_source_open(rec->path, err);
+	return *src ? read_events(rec, *src, most, false, &n, err) :
+		      err->status ? (int)err->status : VC_EIO;
 }
 
 static int read_trace(struct vc_recording *rec, const struct vc_recording_ask *ask,
@@ -45,7 +74,9 @@ static int read_trace(struct vc_recording *rec, const struct vc_recording_ask *a
 
 	if (!src)
 		return err->status ? (int)err->status : VC_EIO;
-	r = read_events(rec, src, ask, err);
+	r = read_all(rec, &src, ask, err);
+	if (!src)
+		return r;
 	rec->source = src->type->name;
 	rec->meta = src->meta;
 	rec->trace.meta = src->meta;

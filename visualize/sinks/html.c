@@ -80,16 +80,16 @@ static void settings(struct report *d)
 static void verdict(struct report *d)
 {
 	char text[VC_SAY], name[256];
-	const char *color, *word;
+	const char *color;
 	const struct vc_result *r = d->runs;
 
 	vc_answer_text(r, vc_curve_reads_by_time(r), name, sizeof(name));
 	vc_svg_put(&d->out, "<h1>%e</h1>\n", name);
 	vc_place_text(r, text, sizeof(text));
 	vc_svg_put(&d->out, "<p class=\"r-mut\">%e</p>\n", text);
-	word = vc_verdict_word(r, &color);
+	vc_verdict_word(r, &color);
 	vc_reason_text(r, text, sizeof(text));
-	vc_svg_put(&d->out, "<p class=\"r-verdict r-%s\">%s. %e</p>\n", color, word, text);
+	vc_svg_put(&d->out, "<p class=\"r-verdict r-%s\">%e</p>\n", color, text);
 	vc_trust_text(r, text, sizeof(text));
 	if (*text)
 		vc_svg_put(&d->out, "<p class=\"r-mut\">Level of trust: %e.</p>\n", text);

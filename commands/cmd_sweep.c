@@ -577,6 +577,11 @@ static int open_base(struct sweep *w, size_t argc, char **argv, struct vc_error 
 		w->opt.set = (struct vc_list){ &w->set_text, 1 };
 		w->one = true;
 	}
+	/* a program runs on the cards that are named */
+	for (size_t k = 0; w->one && !w->opt.gpu.n && k < w->vary.keys; k++)
+		if (!strcmp(w->vary.key[k].name, "gpu"))
+			w->opt.gpu = (struct vc_list){ (const char **)w->vary.key[k].value,
+						       w->vary.key[k].n };
 	return vc_session_open(&w->base, &w->opt, argc, argv, VC_SESSION_IN_MEMORY, err);
 }
 

@@ -69,11 +69,14 @@ int vc_fit_recorded_run(struct vc_fit_recorded *r, const struct vc_run_wish *wis
 {
 	const struct vc_recording_ask ask = { .device = VC_NOT_GIVEN, .rank = VC_NOT_GIVEN };
 	uint64_t total = memory_of(r, wish->card), low, high;
+	struct vc_param_value all[VC_RERUN_VALUES];
 	struct vc_run_wish w = *wish;
 	struct vc_recording rec = { 0 };
 	int rc;
 
 	w.of = &r->rec;
+	w.at = all;
+	w.n = vc_rerun_values(&r->rec, wish->at, wish->n, all);
 	if (w.once && !r->rerun->found.same) {
 		vc_control_interval(&r->rerun->found, total, &low, &high);
 		w.capacity = total > high - total ? total - (high - total) : total;

@@ -40,6 +40,7 @@ static int open_base(struct vc_batch *b, const struct vc_session *s, struct vc_e
 
 	snprintf(text, sizeof(text), "%s=%.15g", b->name, b->value);
 	o.set = (struct vc_list){ &set, 1 };
+	o.by = "recordings";
 	o.verify = false;
 	int r = vc_session_open(&b->own, &o, 1, &path, VC_SESSION_IN_MEMORY, err);
 	if (r < 0)
@@ -59,7 +60,8 @@ int vc_batch_open(struct vc_batch *b, const struct vc_session *s, struct vc_erro
 			       "the batch size is not recorded (record --param batch=N)");
 	if (s->rec->streamed || (!s->whatif && !strcmp(s->rec->path, "-")))
 		return vc_fail(err, VC_ENOSUP, "the recording cannot be read twice");
-	b->owned = !s->whatif;
+	/* a search by the program would run it many times */
+	b->owned = !s->whatif || s->whatif->rerun;
 	if (b->owned)
 		r = open_base(b, s, err);
 	else

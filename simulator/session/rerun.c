@@ -5,7 +5,7 @@
 #include "simulator/session/job.h"
 #include "simulator/session/verify.h"
 
-enum { MOST = 16 };
+enum { MOST = VC_RERUN_VALUES };
 #define OTHER 0.5 /* share of equal requests below which it is another program */
 
 bool vc_rerun_asked(const struct vc_run_options *opt, const char *by)
@@ -13,9 +13,8 @@ bool vc_rerun_asked(const struct vc_run_options *opt, const char *by)
 	return !strcmp(opt->by ? opt->by : "auto", by);
 }
 
-/* The recorded values, with those that are asked for in their place. */
-static size_t values(const struct vc_recording *of, const struct vc_param_value *at, size_t n,
-		     struct vc_param_value out[MOST])
+size_t vc_rerun_values(const struct vc_recording *of, const struct vc_param_value *at, size_t n,
+		       struct vc_param_value out[VC_RERUN_VALUES])
 {
 	size_t k = 0;
 
@@ -61,7 +60,8 @@ static int peak_of(const struct vc_recording *rec, uint64_t *peak, struct vc_err
 static int run_control(struct vc_rerun *r, char why[VC_RERUN_WHY], struct vc_error *err)
 {
 	struct vc_param_value all[MOST];
-	struct vc_run_wish wish = { .of = r->of, .at = all, .n = values(r->of, NULL, 0, all) };
+	struct vc_run_wish wish = { .of = r->of, .at = all,
+				    .n = vc_rerun_values(r->of, NULL, 0, all) };
 
 	VC_TRY(r->opt->runner->run(r->opt, &wish, &r->control_ran, err));
 	VC_TRY(open_run(r->opt, r->control_ran.path, &r->control, err));
@@ -107,7 +107,7 @@ struct vc_rerun *vc_rerun_open(const struct vc_run_options *opt, struct vc_recor
 		return NULL;
 	}
 	*r = (struct vc_rerun){ .opt = opt, .of = of, .seeds = 1 };
-	wish.n = values(of, at, n, all);
+	wish.n = vc_rerun_values(of, at, n, all);
 	rc = why[0] ? VC_OK : opt->runner->may(opt, &wish, why, err);
 	if (rc == VC_OK && !why[0])
 		rc = run_control(r, why, err);
@@ -152,7 +152,7 @@ int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_
 	struct vc_run_wish wish = { .of = r->of, .at = all, .card = card };
 	struct vc_ran again;
 
-	wish.n = values(r->of, at, n, all);
+	wish.n = vc_rerun_values(r->of, at, n, all);
 	VC_TRY(r->opt->runner->run(r->opt, &wish, &out->ran, err));
 	VC_TRY(open_run(r->opt, out->ran.path, rec, err));
 	VC_TRY(peak_of(rec, &out->peak, err));
@@ -187,6 +187,7 @@ char *vc_rerun_words(const struct vc_rerun *r, const char *unknown, char *buf, s
 	snprintf(buf, n, "the program was run at this value without a card; at the recorded value "
 		 "%" PRIu64 " of %" PRIu64 " requests were those of the %s%s%s%s%s%s%s",
 		 r->found.equal, r->found.requests, dry ? "recording" : "card",
-		 differs[0] ? " (" : "", differs, differs[0] ? ")" : "", seeds, *unknown ? "; only a card knows: " : "", unknown);
+		 differs[0] ? " (" : "", differs, differs[0] ? ")" : "", seeds,
+		 *unknown ? "; only a card knows: " : "", unknown);
 	return buf;
 }

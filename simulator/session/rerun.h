@@ -6,7 +6,7 @@
 #include "simulator/replay/cards.h"
 #include "simulator/session/control_run.h"
 
-enum { VC_RERUN_WHY = 400, VC_RERUN_PATH = 600, VC_RERUN_SEEDS = 16 };
+enum { VC_RERUN_WHY = 400, VC_RERUN_PATH = 600, VC_RERUN_SEEDS = 16, VC_RERUN_VALUES = 16 };
 
 struct vc_run_options; /* request.h */
 
@@ -62,6 +62,10 @@ struct vc_reran {
 int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_t n,
 		const struct vc_card *card, struct vc_recording *rec, struct vc_reran *out,
 		struct vc_error *err);
+
+/* The recorded values, with those that are asked for in their place; returns how many. */
+size_t vc_rerun_values(const struct vc_recording *of, const struct vc_param_value *at, size_t n,
+		       struct vc_param_value out[VC_RERUN_VALUES]);
 
 /* Is that what --by says? */
 bool vc_rerun_asked(const struct vc_run_options *opt, const char *by);

@@ -387,12 +387,24 @@ void vc_whatif_close(struct vc_whatif *w)
 	free(w);
 }
 
+/* Was that card asked for? Of others (advice tries many) the requests are taken to be the same. */
+static bool is_named(const struct vc_whatif *w, const struct vc_card *gpu)
+{
+	const struct vc_list *named = &w->rerun->opt->gpu;
+
+	for (size_t i = 0; i < named->n; i++)
+		if (vc_card_by_name(named->at[i]) == gpu)
+			return true;
+	return false;
+}
+
 /* Does that prediction hold for such a card, too? */
 static bool is_for(const struct vc_whatif *w, const struct vc_prediction *p,
 		   const struct vc_reduction_card *card, const struct vc_card *gpu)
 {
 	if (w->rerun)
-		return !gpu || gpu == p->gpu || (p->gpu && vc_card_same_class(p->gpu, gpu));
+		return !gpu || !is_named(w, gpu) || gpu == p->gpu ||
+		       (p->gpu && vc_card_same_class(p->gpu, gpu));
 	return !memcmp(&p->card, card, sizeof(*card)) &&
 	       (!gpu || p->cublas == cublas_on(w, gpu)) &&
 	       (!gpu || vc_named_plans_same(p->plans ? p->plans : w->plans, gpu));

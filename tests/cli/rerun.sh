@@ -42,14 +42,21 @@ ran "and runs nothing" 0
 sim two.vct --set batch=4 --by magic; expect "--by takes three words" 2 '' 'must be one of rerun.recordings.auto'
 rm -f "$RUNS"; sim two.vct --set batch=500; expect "what does not fit runs out of memory" 3 'runs out of memory'
 ran "after a run with the card's memory, and one with more" 2
+run sim two.vct --set batch=500; expect "what would help is looked for" 3 'runs out of memory'
+ran "among the recordings" 0
 run sweep two.vct --vary batch=4,5,6 --table; expect "sweep asks it, too" 0 'batch=6 +fits'
 ran "for what it has not run yet" 1
+run sweep two.vct --vary batch=4 --vary gpu=l4,t4 --table; expect "on other cards" 0 'gpu=t4 +fits'
+ran "on which it runs anew" 2
 
 rm -f "$RUNS"; run fit two.vct; expect "fit asks it" 0 'largest that fits +117 \(proved by trial runs\)'
 ran "in six runs at most, one of which was there" 3
 expect "and says so" 0 'batch: the program was run 5 times without a card; at the recorded value 16 of 16 requests'
 run fit two.vct --by recordings; check "--by recordings does not" grep -q 'batch: bounds from one recording' <(printf '%s' "$out$err")
 run fit two.vct -g l4 -g $card; expect "on cards of two classes" 0 'NVIDIA L4'
+dry -o both.vct --param batch=2 --param seq=7 -- "$train" --batch 2 --seq 7
+run fit both.vct; expect "the other values stay as they were recorded" 0 'largest that fits +117 \(proved by trial runs\)'
+run fit both.vct --set seq=9; expect "or become what is asked for" 0 'largest that fits +117 \(proved by trial runs\)'
 run fit two.vct --set seq=1; expect "what stands nowhere is said" 2 '' 'not rerun: where \{seq\} stands'
 run tune two.vct --set batch=4 --json; expect "tune asks it" 0 '"level": "rerun"'
 run plot two.vct --set batch=4 -o two.svg; expect "plot does, too" 0
@@ -96,7 +103,7 @@ interval=$(tr -d ' \n' < "$TMP/out" | sed -n 's/.*"interval":\[\([0-9]*\),\([0-9
 check "is an interval that holds what really happens" test "${interval% *}" -le "$truth" -a "$truth" -le "${interval#* }"
 check "and nothing beyond it, grown as the peak has" test "${interval#* }" -le $((truth + (40 << 20)))
 sim more.vct --set batch=4 --seeds 1; expect "in words, too" 0 '16 of 19 requests were those of the recording \(3 only the recording makes, 3 of these are given back at once'
-DATA=1 dry -o data.vct --param batch=2 -- "$train" --batch 2 by data; rm -f "$RUNS"
+DATA=30 dry -o data.vct --param batch=2 -- "$train" --batch 2 by data; rm -f "$RUNS"
 DATA=1 sim data.vct --set batch=4 --seeds 4; expect "what the data decide is run several times" 0 'its data decide, so it was run 4 times'
 ran "the control run, and four more" 5
 dry -o broken.vct --param batch=2 -- "$train" --batch 2

@@ -268,7 +268,7 @@
 
 	// ---- what a person does ----
 	function link() {
-		const r = views[0].run, show = x => look.byTime ? span(x).replace(" ", "").replace("\u00b5", "u") : String(Math.round(x));
+		const r = views[0].run, show = x => look.byTime ? +(x / 1e6).toFixed(6) + "ms" : String(Math.round(x)); // exact: a rounded peak is none
 		const range = look.first > 0 || look.last < whole();
 		history.replaceState(null, "", "#" + (look.byTime ? "t=" : "e=") + (range ? show(look.first) + "-" + show(look.last) + "@" : "") +
 			show(look.byTime ? r.momenttime[column(r)] : r.moment[column(r)]));

@@ -33,6 +33,7 @@ of_room() {
 	simulator/packing) units test_packing; cli plan ;;
 	allocator) units test_arena; echo tests/plan/allocator.sh ;;
 	simulator/advise) cli advice explain limits diff; units test_explain test_diff ;;
+	simulator/findings) cli findings sim verdict; units test_drawn ;;
 	simulator/time) units test_time; cli time ;;
 	tracer) units test_cupti_clock test_meta test_codec; printf '%s\n' tests/tracer/pressure.sh tests/tracer/*.sh | grep -v '/check_\|/bench_\|/lib.sh' ;;
 	nullgpu) printf 'tests/nullgpu/%s.sh\n' device cudnn stage ;;

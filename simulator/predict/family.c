@@ -16,7 +16,7 @@ enum { PADS = 128 }; /* frameworks pad sequences and vocabularies to such multip
 
 const char *const vc_rule_names[VC_RULES] = {
 	[VC_RULE_SIDES] = "sides of pictures", [VC_RULE_SIMILAR] = "most similar allocation",
-	[VC_RULE_SUMS] = "buffers of row sums", [VC_RULE_SORTS] = "sorted embeddings",
+	[VC_RULE_SUMS] = "buffers of row sums",
 	[VC_RULE_PLANS] = "workspace by algorithm", [VC_RULE_NAMED] = "algorithms of cuDNN",
 	[VC_RULE_STEPS] = "data of steps", [VC_RULE_ROUNDING] = "rounded lengths",
 };

@@ -75,7 +75,6 @@ enum vc_rule {
 	VC_RULE_SIDES,     /* sides of pictures: lines in their squares, borders */
 	VC_RULE_SIMILAR,   /* what stands alone takes the law of the most similar allocation */
 	VC_RULE_SUMS,      /* buffers of sums over rows */
-	VC_RULE_SORTS,     /* blocks of gradients of embeddings that are sorted */
 	VC_RULE_PLANS,     /* workspace by plan is left out of the alignment */
 	VC_RULE_NAMED,     /* ... and is what cuDNN names */
 	VC_RULE_STEPS,     /* sizes that vary with the data of steps are resampled */

@@ -6,8 +6,6 @@
 
 #define NEARLY 0.01/* of what the samples differ by: a line of numbers that were rounded */
 
-#define BORDER 64  /* pixels around a picture at most */
-
 #define SHIFTED 8  /* units more or less than the parameter says: tokens, frames */
 
 static double raw(const struct vc_law *l, double x)
@@ -76,29 +74,6 @@ static struct vc_law line(const struct vc_sample *p, const struct vc_sample *q, 
 	else
 		l.b = slope;
 	return l;
-}
-
-/* The square or the cube of a side with a border, (x + p)^2, p whole: padding before a
- * convolution, or what it leaves at the rim. Two samples give p, and that it is whole is the
- * evidence. */
-static bool bordered(const struct vc_sample *s, size_t n, unsigned side, struct vc_law *out)
-{
-	double degree = side > 2 ? 3 : 2, u = s[n - 2].x, v = s[n - 1].x;
-	double r = pow(s[n - 1].y / s[n - 2].y, 1 / degree), p = (v - u * r) / (r - 1);
-	double w = round(p), k = s[n - 1].y / pow(v + w, degree);
-
-	if (!(r > 1) || fabs(p - w) > 1e-4 || w == 0 || fabs(w) > BORDER || u + w <= 0)
-		return false;
-	*out = (struct vc_law){ .kind = VC_LAW_CURVE, .a = k * pow(w, degree) };
-	if (side > 2) {
-		out->d = k;
-		out->c = 3 * k * w;
-		out->b = 3 * k * w * w;
-	} else {
-		out->c = k;
-		out->b = 2 * k * w;
-	}
-	return exact(out, s, n);
 }
 
 static struct vc_law curve(const struct vc_sample *s)
@@ -173,15 +148,13 @@ static bool is_shifted(const struct vc_law *l, unsigned side)
 
 static struct vc_law fit(const struct vc_sample *s, size_t n, unsigned side)
 {
-	struct vc_law l, b;
+	struct vc_law l;
 
 	if (pure(s, n, &l))
 		return l;
 	l = line(&s[n - 2], &s[n - 1], side);
 	if (s[n - 1].y < s[n - 2].y)
 		return step(s, n);
-	if (side && bordered(s, n, side, &b))
-		return b;
 	if (exact(&l, s, n) && (n > 2 || side || !too_steep(&l, s[0].x)))
 		return l;
 	if (n == 2) {

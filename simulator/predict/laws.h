@@ -9,7 +9,7 @@ enum vc_law_kind {
 	VC_LAW_LINEAR,    /* proportional to x */
 	VC_LAW_QUADRATIC, /* proportional to x*x, x^3 or x^4 */
 	VC_LAW_AFFINE,    /* a + b*x, or a + c*x*x where the family has squares only */
-	VC_LAW_CURVE,     /* a + b*x + c*x*x through three recordings, or the square of x + p */
+	VC_LAW_CURVE,     /* a + b*x + c*x*x through three recordings */
 	VC_LAW_STEP,      /* none of these: another algorithm was chosen; held up, never down */
 	VC_LAW_ALONE      /* one recording only */
 };

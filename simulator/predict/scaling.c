@@ -20,7 +20,7 @@ void vc_scaling_fini(struct vc_scaling *v, size_t n)
 	for (size_t i = 0; v->conv && i < n; i++)
 		free(v->conv[i]);
 	VC_FREE(v->conv, v->match, v->law, v->origin, v->matched, v->other, v->workspace.at,
-		v->sorts.at, v->single);
+		v->single);
 }
 
 /* ---- which recordings say something about each other ---- */
@@ -283,51 +283,6 @@ static bool agreed(const struct vc_family *f, const struct vc_scaling *v,
 	return true;
 }
 
-/* Other recordings that sort where this one does not, or the other way round, as the number of
- * indices says; elsewhere it is no gradient of an embedding. */
-static bool sorts_agree(const struct vc_family *f, const struct vc_scaling *v,
-			const struct vc_sort *s, size_t base)
-{
-	for (size_t k = 0; k < f->n; k++) {
-		const uint32_t *match = v->match[k];
-
-		if (k == base || !match || match[s->owner] == VC_UNMATCHED ||
-		    match[s->source] == VC_UNMATCHED)
-			continue;
-		const struct vc_allocations *o = &f->m[k];
-		struct vc_sort there;
-		uint64_t indices = o->take[match[s->source]].size / s->per;
-
-		if (vc_sort_needed(s, indices) != vc_sort_at(o, match[s->owner], &there))
-			return false;
-	}
-	return true;
-}
-
-static int find_sorts(const struct vc_family *f, struct vc_scaling *v, size_t base,
-		      const double *grows, struct vc_error *err)
-{
-	size_t kept = 0;
-
-	VC_TRY(vc_sort_find(&f->m[base], grows, &v->sorts, err));
-	for (size_t i = 0; i < v->sorts.n; i++) {
-		struct vc_sort *s = &v->sorts.at[i];
-
-		if (!vc_family_uses(f, VC_RULE_SORTS) || !sorts_agree(f, v, s, base))
-			continue;
-		for (uint32_t k = 0; s->present && k <= VC_SORT_BLOCKS; k++) {
-			uint32_t j = s->owner - VC_SORT_BEFORE + k;
-			if (j == s->owner)
-				continue;
-			v->origin[j] = VC_BY_SORT;
-			v->matched[j] = (uint32_t)kept;
-		}
-		v->sorts.at[kept++] = *s;
-	}
-	v->sorts.n = kept;
-	return VC_OK;
-}
-
 static int find_workspaces(struct vc_family *f, struct vc_scaling *v, size_t base,
 			struct vc_error *err)
 {
@@ -356,8 +311,6 @@ static int find_workspaces(struct vc_family *f, struct vc_scaling *v, size_t bas
 		v->workspace.at[kept++] = *s;
 	}
 	v->workspace.n = kept;
-	if (!rc)
-		rc = find_sorts(f, v, base, grows, err);
 	free(grows);
 	return rc;
 }
@@ -410,8 +363,7 @@ static int count_unmatched(const struct vc_family *f, struct vc_scaling *v, size
 			if (v->match[k][i] != VC_UNMATCHED)
 				known[v->match[k][i]] = true;
 			else
-				none += v->origin[i] != VC_BY_ROWS && v->origin[i] != VC_BY_SORT &&
-					!f->plan[base][i];
+				none += v->origin[i] != VC_BY_ROWS && !f->plan[base][i];
 		}
 		for (size_t j = 0; j < m->n; j++)
 			none += !known[j];

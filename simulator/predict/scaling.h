@@ -8,13 +8,12 @@
 #include "simulator/predict/convolutions.h"
 #include "simulator/predict/family.h"
 #include "simulator/predict/laws.h"
-#include "simulator/predict/sorting.h"
 #include "simulator/predict/step_sizes.h"
 #include "simulator/predict/workspaces.h"
 
 /* How the size of an allocation at another value is known. */
 enum vc_origin {
-	VC_BY_LAW, VC_BY_MATCHED, VC_BY_ROWS, VC_BY_SORT, VC_ALONE,
+	VC_BY_LAW, VC_BY_MATCHED, VC_BY_ROWS, VC_ALONE,
 	VC_OPEN /* one recording: may depend or not */
 };
 
@@ -36,11 +35,10 @@ struct vc_scaling {
 	uint32_t **match;        /* per recording, per allocation of the base; NULL: the base */
 	struct vc_law *law;      /* per axis and allocation */
 	uint8_t *origin;         /* enum vc_origin by allocation */
-	uint32_t *matched;       /* VC_BY_MATCHED: whose law; VC_BY_SORT: which of `sorts` */
+	uint32_t *matched;       /* VC_BY_MATCHED: whose law */
 	uint32_t *other;         /* VC_BY_MATCHED: one that says otherwise, or VC_UNMATCHED */
 	uint8_t *single;         /* VC_OPEN: enum vc_single by axis and allocation */
 	struct vc_workspaces workspace;
-	struct vc_sorts sorts;
 	uint32_t **conv;         /* per recording: its key of each convolution of the base (see
 				  * convolutions.h); NULL: nobody asked */
 	uint64_t bytes, explained; /* of these the part that others have, or that is computed */

@@ -7,7 +7,7 @@
 #include "simulator/predict/scaling.h"
 
 #define PLANS_MORE 2
-enum { AT_ONCE = 64 }; /* events that are made of one, at most: an embedding that sorts */
+enum { AT_ONCE = 8 }; /* events that are made of one, at most */
 
 struct make {
 	struct vc_family *f;
@@ -24,7 +24,7 @@ struct make {
 	uint64_t *sized;           /* bytes + 1 by allocation, once asked for; before: 0 */
 	struct vc_borrowed borrowed; /* workspace that cuDNN names */
 	size_t workspace;          /* the last row sum that came */
-	size_t near[2];            /* where the last row sum and the last sort were found */
+	size_t near;               /* where the last row sum was found */
 		uint64_t next_id;
 	uint64_t skip[2];          /* ids of buffers that the target does not ask for */
 	int skipping;              /* how many of them are still to come */
@@ -68,27 +68,6 @@ static double law_size(const struct make *k, size_t i)
 	return vc_scaling_law(k->f, k->v, k->base, i, k->target->at, k->bound);
 }
 
-/* How many indices an embedding has. */
-static uint64_t indices(const struct make *k, const struct vc_sort *s)
-{
-	return vc_size_of(law_size(k, s->source) / (double)s->per + 0.5);
-}
-
-/* Block i belongs to the sorting for an embedding: its size at the target, 0 = no sorting there. */
-static uint64_t sort_size(const struct make *k, size_t i)
-{
-	const struct vc_sort *s = &k->v->sorts.at[k->v->matched[i]];
-	uint64_t size[VC_SORT_BLOCKS], n = indices(k, s);
-	size_t at = i + VC_SORT_BEFORE - s->owner;
-
-	if (!vc_sort_needed(s, n))
-		return 0;
-	if (n == k->b->take[s->source].size / s->per)
-		return k->b->take[i].size; /* as recorded */
-	vc_sort_sizes(s, n, size);
-	return size[at > VC_SORT_BEFORE ? at - 1 : at];
-}
-
 static uint64_t matched_size(const struct make *k, size_t i)
 {
 	uint32_t other = k->v->other[i];
@@ -122,8 +101,6 @@ static uint64_t find_size(const struct make *k, size_t i)
 		return k->target->cublas;
 	if (k->borrowed.size && k->borrowed.size[i])
 		return plan_end(k, (double)(k->borrowed.size[i] - 1), k->f->simulated);
-	if (k->v->origin[i] == VC_BY_SORT)
-		return sort_size(k, i);
 	if (k->v->origin[i] == VC_OPEN)
 		return open_size(k, i);
 	if (k->same)
@@ -196,56 +173,6 @@ static int insert_buffers(struct make *k, const struct vc_event *owner, struct v
 	return vc_trace_append(k->out, e, 4, err);
 }
 
-static int sort_event(struct make *k, const struct vc_event *like, const uint64_t *size,
-		      int block, bool asked, struct vc_error *err)
-{
-	struct vc_event e = *like;
-
-	e.addr = 0;
-	e.kind = asked ? VC_EV_ALLOC : VC_EV_FREE;
-	e.id = k->next_id + (uint64_t)block;
-	e.size = size[block];
-	return vc_trace_append(k->out, &e, 1, err);
-}
-
-/* The gradient of an embedding that has too many indices at the target to go without sorting.
- * Blocks 0 to 3 come before it; a negative entry gives the block back (~block). */
-static int insert_sort(struct make *k, const struct vc_sort *s, const struct vc_event *owner,
-		       struct vc_error *err)
-{
-	static const signed char before[] = { 0, 1, 2, 3, ~3, ~2 };
-	static const signed char after[] = { 4,  5,  6,   7,   ~7,  ~6, 8,  9,  10, ~10, 11,
-					    12, 13, ~13, ~12, ~11, ~9, ~8, ~5, ~4, ~1,  ~0 };
-	uint64_t size[VC_SORT_BLOCKS];
-	int rc = 0;
-
-	vc_sort_sizes(s, indices(k, s), size);
-	for (size_t i = 0; !rc && i < sizeof(before); i++)
-		rc = sort_event(k, owner, size, before[i] < 0 ? ~before[i] : before[i],
-				before[i] >= 0, err);
-	if (!rc)
-		rc = emit(k, owner, owner->addr, owner->size, err);
-	for (size_t i = 0; !rc && i < sizeof(after); i++)
-		rc = sort_event(k, owner, size, after[i] < 0 ? ~after[i] : after[i],
-				after[i] >= 0, err);
-	k->next_id += VC_SORT_BLOCKS;
-	k->rep->workspace_new++;
-	return rc;
-}
-
-/* The embedding whose gradient allocation i is and that has to be sorted for at the target only;
- * NULL: none. */
-static const struct vc_sort *starts_sorting(struct make *k, size_t i)
-{
-	const struct vc_sorts *l = &k->v->sorts; /* in order of their owners */
-	size_t from = k->near[1] = vc_first_from_near(l->at, l->n, owner, i, k->near[1]);
-	const struct vc_sort *s = from < l->n ? &l->at[from] : NULL;
-
-	bool starts = s && s->owner == i && !s->present;
-
-	return starts && vc_sort_needed(s, indices(k, s)) ? s : NULL;
-}
-
 static int owner(struct make *k, const struct vc_workspace *s, const struct vc_event *e,
 		 struct vc_error *err)
 {
@@ -266,7 +193,7 @@ static int owner(struct make *k, const struct vc_workspace *s, const struct vc_e
 static uint32_t sum_at(struct make *k, size_t i)
 {
 	const struct vc_workspaces *l = &k->v->workspace; /* in order of their owners */
-	size_t from = k->near[0] = vc_first_from_near(l->at, l->n, owner, i, k->near[0]);
+	size_t from = k->near = vc_first_from_near(l->at, l->n, owner, i, k->near);
 
 	return from < l->n && l->at[from].owner == i ? (uint32_t)from : VC_UNMATCHED;
 }
@@ -274,9 +201,7 @@ static uint32_t sum_at(struct make *k, size_t i)
 /* Is allocation i not made at the target? */
 static bool is_none(const struct make *k, size_t i, uint64_t size)
 {
-	const struct vc_borrowed *p = &k->borrowed;
-
-	return !size && (k->v->origin[i] == VC_BY_SORT || (p->size && p->size[i]));
+	return !size && k->borrowed.size && k->borrowed.size[i];
 }
 
 /* What a convolution borrows at the target only: asked for and given back at once. */
@@ -297,7 +222,6 @@ static int insert_workspace(struct make *k, const struct vc_event *plan, uint64_
 static int one_alloc(struct make *k, const struct vc_event *from, size_t i, struct vc_error *err)
 {
 	const struct vc_workspaces *l = &k->v->workspace;
-	const struct vc_sort *sort = starts_sorting(k, i);
 	uint32_t at = sum_at(k, i);
 	uint64_t size;
 
@@ -311,18 +235,15 @@ static int one_alloc(struct make *k, const struct vc_event *from, size_t i, stru
 		size = size_of(k, i);
 	if (is_none(k, i, size))
 		return 0;
-	if (!sort && at == VC_UNMATCHED)
+	if (at == VC_UNMATCHED)
 		return emit(k, from, 0, size, err);
 	struct vc_event e = *from;
 
 	e.addr = 0;
 	e.size = size;
-	VC_TRY(sort ? insert_sort(k, sort, &e, err) : emit(k, &e, 0, size, err));
-	if (at != VC_UNMATCHED) {
-		k->workspace = at;
-		VC_TRY(owner(k, &l->at[at], &e, err));
-	}
-	return VC_OK;
+	VC_TRY(emit(k, &e, 0, size, err));
+	k->workspace = at;
+	return owner(k, &l->at[at], &e, err);
 }
 
 VC_COMPARE(by_event, struct vc_borrowed_new, VC_ORDER(x->event, y->event))

@@ -41,7 +41,7 @@ enum { DATA_PART = 4 }; /* of one recording whose steps vary with their data */
 /* docs/measurements/calibration.md; tests/ladders/widths.py makes the rows. */
 static const struct vc_evidence kinds[VC_EVIDENCES] = {
 	[VC_EVIDENCE_LAWS] = { "laws", 1.0, 1.0, 0.0, 0.0 },
-	[VC_EVIDENCE_SAMPLE] = { "a single sample", 1.5, 1.5, 0.03, 0.03 },
+	[VC_EVIDENCE_SAMPLE] = { "a single sample", 1.5, 1.5, 0.01, 0.01 },
 	[VC_EVIDENCE_LOOSE] = { "loose", 1.5, 1.5, 0.05, 0.05 },
 	[VC_EVIDENCE_DATA] = { "data", 1.5, 1.5, 0.06, 0.05 },
 	[VC_EVIDENCE_UNSURE] = { "unsure", 1.5, 1.5, 0.15, 0.15 },

@@ -19,7 +19,7 @@ cli() { for c in "$@"; do echo "tests/cli/$c.sh"; done; }
 # The tests of a room, the likeliest first.
 of_room() {
 	case $1 in
-	simulator/predict) units test_family test_convolutions test_laws test_align test_workspaces test_sorting test_step_sizes test_single test_reduction
+	simulator/predict) units test_family test_convolutions test_laws test_align test_workspaces test_step_sizes test_single test_reduction
 		echo tests/answers/answers.sh tests/ladders/ladders.sh; cli convolutions cannot_tell sweep trust estimate fit whatif seeds ;;
 	simulator/anatomy | simulator/rewrite | simulator/transforms) units test_transforms test_autocast test_period test_layers test_foreach test_formulas test_reduction; cli anatomy
 		echo tests/transforms/recorded.sh tests/answers/answers.sh; cli limits; echo tests/ladders/ladders.sh; cli plot seeds whatif estimate ;;

@@ -36,28 +36,6 @@ static void an_image_side_counts_by_its_square_plus_a_class_token(void **unused)
 	assert_true(at(vc_law_fit(s, 2, true), 384) == 577 * 3072);
 }
 
-static void a_border_of_whole_pixels_counts(void **unused)
-{
-	struct vc_sample s[] = { { 64, 72 * 72 * 12 },
-				{ 96, 104 * 104 * 12 } }; /* padded by four on each side */
-	struct vc_sample t[] = { { 16, 18 * 18 * 18 * 4 }, { 24, 26 * 26 * 26 * 4 } };
-
-	(void)unused;
-	assert_true(at(vc_law_fit(s, 2, 2), 192) == 200 * 200 * 12);
-	assert_true(at(vc_law_fit(t, 2, 3), 64) == 66 * 66 * 66 * 4);
-}
-
-static void a_border_has_at_most_64_pixels(void **unused)
-{
-	struct vc_sample in[] = { { 64, 128 * 128 * 12 }, { 96, 160 * 160 * 12 } };
-	struct vc_sample out[] = { { 64, 129 * 129 * 12 }, { 96, 161 * 161 * 12 } };
-
-	(void)unused;
-	assert_int_equal(vc_law_fit(in, 2, 2).kind, VC_LAW_CURVE);
-	assert_true(at(vc_law_fit(in, 2, 2), 192) == 256 * 256 * 12);
-	assert_false(at(vc_law_fit(out, 2, 2), 192) == 257 * 257 * 12);
-}
-
 static void rounding_is_at_most_a_quarter_of_the_smallest(void **unused)
 {
 	/* The line through the first and the last misses the second by 240, or by 260. */
@@ -178,8 +156,6 @@ int main(void)
 		cmocka_unit_test(published_context_ladders_are_affine),
 		cmocka_unit_test(two_samples_tell_const_linear_quadratic_and_affine_apart),
 		cmocka_unit_test(an_image_side_counts_by_its_square_plus_a_class_token),
-		cmocka_unit_test(a_border_of_whole_pixels_counts),
-		cmocka_unit_test(a_border_has_at_most_64_pixels),
 		cmocka_unit_test(rounding_is_at_most_a_quarter_of_the_smallest),
 		cmocka_unit_test(a_volume_counts_by_its_cube_plus_a_constant),
 		cmocka_unit_test(lengths_rounded_up_lie_beside_a_line),

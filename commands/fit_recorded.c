@@ -46,6 +46,14 @@ static uint64_t memory_of(const struct vc_fit_recorded *r, const struct vc_card 
 	return card ? card->total : on ? on->total : 0;
 }
 
+bool vc_fit_recorded_on(const struct vc_fit_recorded *r, const struct vc_card *card)
+{
+	const struct vc_device_info *on =
+		vc_meta_device_known(r->rec.meta, r->rec.device->device);
+
+	return !card || (on && on->name && vc_card_by_name(on->name) == card);
+}
+
 size_t vc_fit_recorded_first(const struct vc_fit_recorded *r, const char *key,
 			     const struct vc_card *card, uint64_t at[2])
 {

@@ -16,6 +16,9 @@ int vc_fit_recorded_open(struct vc_fit_recorded *r, const struct vc_run_options 
 			 const char *path, const char *key, struct vc_error *err);
 void vc_fit_recorded_close(struct vc_fit_recorded *r);
 
+/* Was the control run on that card (NULL: the recorded one), too? Then it is its first run. */
+bool vc_fit_recorded_on(const struct vc_fit_recorded *r, const struct vc_card *card);
+
 /* Two values to begin with: the recorded one, and one nearer to what a card may hold. 0: the
  * recorded value is not known. */
 size_t vc_fit_recorded_first(const struct vc_fit_recorded *r, const char *key,

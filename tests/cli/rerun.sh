@@ -51,7 +51,7 @@ ran "on which it runs anew" 2
 
 rm -f "$RUNS"; run fit two.vct; expect "fit asks it" 0 'largest that fits +117 \(proved by trial runs\)'
 ran "in six runs at most, one of which was there" 3
-expect "and says so" 0 'batch: the program was run 5 times without a card; at the recorded value 16 of 16 requests'
+expect "and says so" 0 'batch: the program was run 4 times without a card; at the recorded value 16 of 16 requests'
 run fit two.vct --by recordings; check "--by recordings does not" grep -q 'batch: bounds from one recording' <(printf '%s' "$out$err")
 run fit two.vct -g l4 -g $card; expect "on cards of two classes" 0 'NVIDIA L4'
 dry -o both.vct --param batch=2 --param seq=7 -- "$train" --batch 2 --seq 7

@@ -64,7 +64,7 @@ most=$("$VRAMCAST" diff tests/python/recordings/base.vct tests/python/recordings
 print(max(json.load(sys.stdin)["sites"], key=lambda s: abs(s["live_at_peak"]["a"] - s["live_at_peak"]["b"]))["site"])')
 check "diff names the line that holds more at the peak: $most" grep -qF "most of the change is at $most (" "$TMP/out"
 
-(cat "$TMP/lines"; printf '%s\n' 'traces/lm-medium-ctx1024.vct -g rtx4090' 'tests/recordings/many-steps.vct' 'tests/recordings/eval-32-16.vct' \
+(cat "$TMP/lines"; printf '%s\n' 'traces/lm-medium-ctx1024.vct -g rtx4090' 'tests/recordings/many-steps.vct' \
 	'tests/recordings/leak-blocks.vct --capacity 600MiB --context 0' 'traces/lm-train-ctx128.vct -g a100-40g-sxm') |
 	TMP=$TMP python3 tests/findings/check.py --mutate > "$TMP/judged"
 check "every sentence is held to the record: $(sed -n 's/^.*ok 1 - //p' "$TMP/judged")" grep -q '^ok 1' "$TMP/judged"

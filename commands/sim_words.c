@@ -2,6 +2,7 @@
 /* sim_words.c - see sim_words.h */
 #include "commands/sim_words.h"
 
+#include "simulator/findings/findings.h"
 #include "simulator/time/time.h"
 #include "visualize/spark.h"
 
@@ -104,12 +105,15 @@ const char *vc_sim_why_device(const struct vc_session *s)
 void vc_sim_say_oom(struct vc_emit *e, const struct vc_result *r)
 {
 	const struct vc_oom_report *o = &r->oom;
+	char cause[VC_SAY];
 
+	vc_cause_text(r, cause, sizeof(cause));
 	vc_emit_object(e, NULL, "  when it ran out");
 	vc_emit_bytes(e, NULL, "    asked for", o->request);
 	vc_emit_bytes(e, NULL, "    largest free block", o->largest_free);
 	vc_emit_bytes(e, NULL, "    free in the cache", o->free_in_cache);
 	vc_emit_bytes(e, NULL, "    free on the device", o->device_free);
+	vc_emit_text(e, NULL, *cause ? "    cause" : NULL, cause);
 	vc_emit_end(e);
 	if (o->message && *o->message)
 		vc_emit_line(e, "\n%s would say:\n  %s", r->info.owner, o->message);

@@ -216,6 +216,15 @@ check-rerun: all ## programs of tests/programs answer for other values, against 
 calibration-full: all ## record programs of real size (tests/programs/full.txt; their packages in PYTHONPATH); ONLY=REGEX some of them
 	$(Q)VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(CALIBRATION_CACHE)-full' ONLY='$(ONLY)' \
 		nice -n 10 tests/programs/record.sh full
+# Programs that no rule was written beside. HOLDOUTS_PYTHON has the packages that strangers.txt names.
+HOLDOUTS_PYTHON ?= $(TRANSFORMS_PYTHON)
+HOLDOUTS = VRAMCAST='$(abspath $(BUILD)/vramcast)' PYTHON='$(HOLDOUTS_PYTHON)' ONLY='$(ONLY)'
+check-holdouts: all ## programs that no rule has seen: recorded, predicted from recordings, run again (HOLDOUTS_PYTHON=python with their packages; ONLY=REGEX)
+	$(Q)-$(HOLDOUTS) CARD=a100-40g-sxm CACHE='$(CALIBRATION_CACHE)-strangers' LADDERS=tests/programs/strangers.txt OTHER_SEED=2 \
+		nice -n 10 tests/programs/record.sh full
+	$(Q)$(HOLDOUTS) tests/holdouts/judge.py recordings '$(CALIBRATION_CACHE)-strangers' tests/programs/strangers.txt
+	$(Q)$(HOLDOUTS) tests/holdouts/judge.py rerun '$(CALIBRATION_CACHE)-strangers' tests/programs/strangers.txt
+.PHONY: check-holdouts
 calibration-seeds: all $(BUILD)/tests/calibration ## programs whose sizes the data decide with ten seeds: how far truths differ, beside intervals
 	$(Q)CACHE='$(CALIBRATION_CACHE)-seeds' VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' \
 		nice -n 10 tests/programs/record.sh seeds

@@ -20,6 +20,8 @@ def main(programs):
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--longer", type=int, default=1)
     a, rest = p.parse_known_args()
+    if not a.seed:  # each run is another one
+        a.seed = torch.seed() % (1 << 31)
     torch.manual_seed(a.seed)
     global longer
     longer = a.longer

@@ -3,7 +3,8 @@
 #
 # record.sh ladders: the lines of ladders.txt, to CACHE/PROGRAM/PROGRAM_OPTIONVALUE.vct.
 # record.sh seeds: the lines of seeds.txt, each with several seeds, to CACHE/PROGRAM-sSEED_OPTIONVALUE.vct.
-# record.sh full: the lines of full.txt, to CACHE/NAME/NAME_OPTIONVALUE.vct.
+# record.sh full: the lines of full.txt, to CACHE/NAME/NAME_OPTIONVALUE.vct. OTHER_SEED: those whose sizes the data decide once more,
+# with this seed, to CACHE/NAME-sSEED.
 # record.sh changes: the lines of changes.txt, to CACHE/changes/; prints a line a pair for tests/transforms/check.sh.
 # It may be stopped and started again; what is there is left alone, and what a program has recorded is there soon after it has ended.
 set -u
@@ -77,11 +78,16 @@ ladders() {
 
 # Twenty recordings a process, whatever their option and value, which their names tell. ONLY: some of the programs.
 full() {
-	local bad=0 program knob values value m part
-	while IFS='|' read -r program knob values _; do
+	local bad=0 program knob values what decided value m n seed part
+	while IFS='|' read -r program knob values what decided; do
 		program=$(trim $program) knob=$(trim $knob) m=${program#*.}
-		for value in $values; do
-			echo "$CACHE/$m/$(printf '%s_%s%04d' "$m" "$knob" "$value").vct $here/${program%%.*}.py --model $m --$knob $value"
+		for seed in '' ${OTHER_SEED:-}; do
+			[[ -z $seed || $decided = *data:* ]] || continue
+			n=$m${seed:+$(printf -- '-s%02d' "$seed")}
+			for value in $values; do
+				printf '%s/%s/%s_%s%04d.vct %s/%s.py --model %s --%s %s%s\n' "$CACHE" "$n" "$n" "$knob" "$value" \
+					"$here" "${program%%.*}" "$m" "$knob" "$value" "${seed:+ --seed $seed}"
+			done
 		done
 	done < <(grep -v '^#' "$LADDERS" | grep -E "${ONLY:-.}") |
 		while read -r to rest; do [ -s "$to" ] || echo "$to $rest"; done | split -l 20 - "$work/part."

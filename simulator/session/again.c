@@ -89,6 +89,8 @@ char *vc_again(const struct vc_run_options *opt, size_t traces, char *const *tra
 		put(&l, "--start", opt->start);
 	if (opt->assume)
 		put(&l, "--assume", opt->assume);
+	if (opt->force)
+		put(&l, "--force", NULL);
 	put_size(&l, "--device", opt->device);
 	put_size(&l, "--rank", opt->rank);
 	if (opt->treat_segments)

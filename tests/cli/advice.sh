@@ -37,7 +37,7 @@ run sim traces/decomfl.vct --no-verify --capacity 1700MiB
 	pass "no change of training where nothing trains" || fail "no change of training where nothing trains" "$out"
 # The line under each advice is the whole command, and pasting it gives that advice's peak.
 cp $gpt "$TMP/it's mine.vct"
-run sim "$TMP/it's mine.vct" --no-verify --capacity 8000MiB --context 400MiB --set batch=4
+run sim "$TMP/it's mine.vct" --no-verify --capacity 8000MiB --context 400MiB --set batch=4 --force
 printf '%s\n' "$out" | awk '/^  [0-9]+\. /{ match($0, /[0-9.]+ [KMG]iB( \(| reserved)/); peak = substr($0, RSTART, RLENGTH); sub(/ (reserved|\()$/, "", peak) }
 	/^       vramcast sim /{ sub(/^ *vramcast/, ""); print peak "|" $0 }' > "$TMP/lines"
 bad=0

@@ -27,14 +27,14 @@ p=$TMP/f.pickle
 { printf '\200\002('; twice ')' 20; printf l.; } > "$p"; bounded "empty tuples" 96 "$p"
 { printf '\200\002('; twice '}K\000Ns' 18; printf l.; } > "$p"; bounded "dictionaries" 96 "$p"
 { printf '\200\004N'; twice '\224' 20; printf .; } > "$p"; bounded "memos" 96 "$p"
-{ printf '\200\002('; seq 100000 | sed 's/^/V/'; printf l.; } > "$p"; bounded "texts" 96 "$p"
-head='\200\002}Vsegments\n]sVdevice_traces\n](](Vaction\nq\001Vsize\nq\002'
+{ printf '\200\002('; twice 'X\004\000\000\000text' 17; printf l.; } > "$p"; bounded "texts" 96 "$p"
+head='\200\002}X\010\000\000\000segments]sX\015\000\000\000device_traces](](X\006\000\000\000actionq\001X\004\000\000\000sizeq\002'
 { printf "$head"; twice '}h\001Ns' 18; printf 'ees.'; } > "$p"; bounded "events" 96 "$p"
-{ printf "$head"; printf '}(h\001Valloc\nh\002K\001uq\003'; twice 'h\003' 19; printf 'ees.'; } > "$p"; bounded "one event listed again and again" 96 "$p"
-{ printf '\200\002}Vdevice_traces\n]sVsegments\n](}(Vaddress\nK\000Vtotal_size\nK\000Vblocks\n](}(Vsize\nK\000uq\001'
+{ printf "$head"; printf '}(h\001X\005\000\000\000alloch\002K\001uq\003'; twice 'h\003' 19; printf 'ees.'; } > "$p"; bounded "one event listed again and again" 96 "$p"
+{ printf '\200\002}X\015\000\000\000device_traces]sX\010\000\000\000segments](}(X\007\000\000\000addressK\000X\012\000\000\000total_sizeK\000X\006\000\000\000blocks](}(X\004\000\000\000sizeK\000uq\001'
 	twice 'h\001' 15; printf 'euq\002'; twice 'h\002' 15; printf 'es.'; } > "$p"; bounded "one list of blocks in many segments" 96 "$p"
 grep -q 'those of another' "$TMP/err" && pass "and it is refused by name" || fail "and it is refused by name" "$(cat "$TMP/err")"
-{ printf '\200\002}Vsegments\n]sVdevice_traces\n](](}Vaction\nNsN'; twice '0N' 10; printf 'eq\002'; twice 'h\002' 14; printf 'es.'; } > "$p"
+{ printf '\200\002}X\010\000\000\000segments]sX\015\000\000\000device_traces](](}X\006\000\000\000actionNsN'; twice '0N' 10; printf 'eq\002'; twice 'h\002' 14; printf 'es.'; } > "$p"
 bounded "one list of events on many devices" 96 "$p"
 { printf '\200\002)'; twice '\205' 25; printf .; } | gzip -9 > "$p"; bounded "32 MiB of tuples in $(stat -c %s "$p") bytes" 512 "$p"
 head -c 64M /dev/zero | gzip -9 > "$p"; bounded "64 MiB of nothing in $(stat -c %s "$p") bytes" 512 "$p"

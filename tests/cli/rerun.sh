@@ -106,6 +106,12 @@ sim more.vct --set batch=4 --seeds 1; expect "in words, too" 0 '16 of 19 request
 DATA=30 dry -o data.vct --param batch=2 -- "$train" --batch 2 by data; rm -f "$RUNS"
 DATA=1 sim data.vct --set batch=4 --seeds 4; expect "what the data decide is run several times" 0 'its data decide, so it was run 4 times'
 ran "the control run, and four more" 5
+DATA=1 sim data.vct --set batch=4 --seeds 4 --json; said=$(tr -d ' \n' < "$TMP/out" | sed -n 's/.*"interval":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/p')
+most=0; for kept in "$XDG_CACHE_HOME"/vramcast/runs/*.vct; do
+	"$VRAMCAST" info --no-verify "$kept" | grep -q 'by data' || continue
+	run sim --no-advice --json "$kept@batch=4"; [ "$(peak)" -gt "$most" ] && most=$(peak)
+done
+check "one more run may end beyond those that were made" test "$most" -gt 0 -a "${said#* }" -gt "$most"
 dry -o broken.vct --param batch=2 -- "$train" --batch 2
 BROKEN=1 sim broken.vct --set batch=7; expect "a program that does not run is not asked" 0 'not rerun +a dry run of the program ended with code 5'
 BROKEN=1 sim broken.vct --set batch=77 --by rerun; expect "or the answer is why" 1 '' 'ended with code 5 and left no recording; what it said is in .*\.log'

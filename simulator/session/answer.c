@@ -176,7 +176,8 @@ const char *vc_answer_cannot(const struct vc_session *s, uint64_t best, uint64_t
 
 	*buf = '\0';
 	if (w && !w->rerun && !s->opt->force && !s->opt->assume &&
-	    !w->as_asked.report.same && low < high && (double)(high - low) > TELLS * (double)best)
+	    !w->as_asked.report.same && low < high &&
+	    (vc_whatif_untried(w, &w->as_asked) || (double)(high - low) > TELLS * (double)best))
 		snprintf(buf, n, "these recordings cannot tell how much (%s); this command can: %s",
 			 why_not(&w->as_asked.report, why, sizeof(why)),
 			 what_can(w, command, sizeof(command)));

@@ -28,7 +28,11 @@ enum vc_evidence_kind {
 };
 /* By what an interval is widened, by logarithms: so many times what the recordings miss of each
  * other, and at least. */
-struct vc_evidence { const char *name; double up, down, least_up, least_down; };
+struct vc_evidence {
+	const char *name;
+	double up, down, least_up, least_down;
+	bool needs_three; /* what it misses shows only in a recording that two others predict */
+};
 
 /* What the recordings say about one set of values on one kind of card. */
 struct vc_prediction {
@@ -86,6 +90,12 @@ struct vc_whatif *vc_whatif_open(const struct vc_run_options *opt, size_t n, cha
 struct vc_whatif *vc_whatif_again(const struct vc_whatif *from, const struct vc_param_value *at,
 				  size_t n, struct vc_error *err);
 void vc_whatif_close(struct vc_whatif *w); /* NULL is fine */
+
+/* Two recordings, and sizes whose law only a third one could try. */
+static inline bool vc_whatif_untried(const struct vc_whatif *w, const struct vc_prediction *p)
+{
+	return p->evidence && p->evidence->needs_three && w->recordings < 3;
+}
 
 /* What is asked of the recordings for a prediction, on its card. */
 static inline struct vc_family_ask vc_whatif_ask(const struct vc_whatif *w,

@@ -26,7 +26,6 @@ import time
 
 SEGMENT = 2 << 20  # segments grow in such steps
 PLENTY = 1 << 40
-WIDE = 0.2  # as a share of the best guess: wider is no number
 EVIDENCE = (((0, 1), (2, 3, 4)), ((0, 1, 2), (3, 4)), ((0, 2), (1, 3, 4)), ((0, 4), (1, 2, 3)), ((2, 4), (0,)))
 FROM, ASKED = 2, (4,)
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -76,12 +75,12 @@ def one(p, evidence, i, truth, run, **own):
     best = run["peak_reserved"]
     low, high = run["interval"] or (best, best)
     return dict(program=p.name, drawn=p.drawn, evidence=evidence, value=p.values[i], truth=truth, best=best, low=low, high=high,
-                refused="", wrong=0, **own)
+                cannot=bool(run.get("cannot_tell")), refused="", wrong=0, **own)
 
 
 def refusal(p, evidence, i, truth, why):
     return dict(program=p.name, drawn=p.drawn, evidence=evidence, value=p.values[i], truth=truth, best=0, low=0, high=0,
-                refused=" ".join(why.split())[:200] or "no answer", wrong=0)
+                cannot=True, refused=" ".join(why.split())[:200] or "no answer", wrong=0)
 
 
 def from_recordings(p):
@@ -138,7 +137,7 @@ def quantile(values, q):
 
 
 def is_number(r):
-    return not r["refused"] and r["high"] - r["low"] <= WIDE * r["best"]
+    return not r["cannot"]
 
 
 def summary(name, rows):

@@ -27,9 +27,10 @@ static bool has_recorded_requests(const struct vc_job *job, const struct vc_plan
 {
 	const struct vc_recording *rec = job->rec;
 
-	return p->start == VC_START_ARGUED && !job->events && !job->source &&
-	       !(job->change && *job->change) && !p->transform.n && !rec->streamed &&
-	       rec->trace.memos && rec->seen.below;
+	bool changed = job->change && *job->change && !job->reran;
+
+	return p->start == VC_START_ARGUED && !job->events && !job->source && !changed &&
+	       !p->transform.n && !rec->streamed && rec->trace.memos && rec->seen.below;
 }
 
 /* The allocator that was recorded, too. */

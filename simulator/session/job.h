@@ -9,6 +9,7 @@ struct vc_job {
 	const struct vc_trace *events;    /* in place of those of the recording; NULL: those */
 	struct vc_source *source;         /* the same, for one run, which frees it */
 	const char *change;               /* --set in words, for the result; NULL: as recorded */
+	bool reran;                       /* rec was recorded with that change: none to replay */
 };
 
 /* Where the plan stands on its recording (ground.h). */

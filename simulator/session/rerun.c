@@ -140,17 +140,19 @@ void vc_rerun_close(struct vc_rerun *r)
 
 /* ---- the values that are asked for ---- */
 
-/* It may have been run with more memory than there is, for all that it asks for. */
-static void play_card(const struct vc_rerun *r, const struct vc_card *card,
+/* It may have been run with more memory than there is, for all that it asks for. Was it not? */
+static bool play_card(const struct vc_rerun *r, const struct vc_card *card,
 		      struct vc_recording *rec)
 {
 	struct vc_device_info *on = vc_meta_device(rec->meta, rec->device->device);
 	const struct vc_device_info *was = vc_meta_device_known(r->of->meta, r->of->device->device);
+	uint64_t ran_with = on ? on->total : 0;
 
 	if (on && !card && was && was->total)
 		on->total = was->total;
 	else if (on && (card || (on->name && (card = vc_card_by_name(on->name)))))
 		on->total = card->total;
+	return on && on->total == ran_with;
 }
 
 /* Where one more run may end, in 19 of 20 cases: Student's t on the logarithms of n peaks, and on
@@ -191,7 +193,7 @@ int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_
 	VC_TRY(r->opt->runner->run(r->opt, &wish, &out->ran, err));
 	VC_TRY(open_run(r->opt, out->ran.path, rec, err));
 	VC_TRY(peak_of(rec, &out->peak, err));
-	play_card(r, card, rec);
+	out->whole = play_card(r, card, rec);
 	out->least = out->most = out->peak;
 	each[0] = (double)out->peak;
 	for (wish.seed = 1; wish.seed < r->seeds; wish.seed++) {

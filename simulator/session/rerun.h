@@ -57,6 +57,7 @@ void vc_rerun_close(struct vc_rerun *r); /* NULL is fine */
 /* Run it at those values: once or, where the data decide, several times. rec: the first. */
 struct vc_reran {
 	struct vc_ran ran;
+	bool whole;                 /* on the memory of the card that is asked about */
 	uint64_t peak, least, most; /* reserved: of the first; where one more run may end */
 };
 int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_t n,

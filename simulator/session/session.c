@@ -127,7 +127,8 @@ static struct vc_prediction *prediction(const struct vc_session *s, const struct
 {
 	struct vc_prediction *p = s->whatif ? vc_whatif_on(s->whatif, plan->card, err) : NULL;
 
-	*job = (struct vc_job){ .rec = p ? &p->rec : s->rec, .change = s->change };
+	*job = (struct vc_job){ .rec = p ? &p->rec : s->rec, .change = s->change,
+				.reran = p && s->whatif->rerun && p->ran.whole };
 	return p;
 }
 

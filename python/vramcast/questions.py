@@ -29,8 +29,8 @@ def sim(path: Paths, gpu: Names = None, set: Values = None,  # noqa: A002 - the 
     >>> answer = vramcast.sim("run.vct", gpu="t4")
     >>> answer.fits, answer.peak_reserved
     (True, 1897922560)
-    >>> print(vramcast.sim(["8.vct@batch=8", "16.vct@batch=16"], gpu="t4", set={"batch": 32}))
-    fits on t4: 332.00 MiB of 14.57 GiB used at the peak
+    >>> print(vramcast.sim(["gpt8.vct@batch=8", "gpt16.vct@batch=16"], gpu="l40s", set={"batch": 32}))
+    fits on l40s: 18.66 GiB of 44.31 GiB used at the peak
     """
     words = program.options({"gpu": gpu, "transform": transform, **options}, set) + program.paths(path)
     if not picture:

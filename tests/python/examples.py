@@ -16,7 +16,9 @@ import vramcast  # noqa: E402
 
 FOLDER = os.path.join(os.environ["TMP"], "examples")
 FILES = {"run.vct": "traces/decomfl.vct", "small.vct": "traces/lm-medium-ctx1024.vct", "big.vct": "traces/lm-train-ctx128.vct",
-         "8.vct": "tests/recordings/eval-4-8.vct", "16.vct": "tests/recordings/eval-8-16.vct", "card.py": card.__file__}
+         "8.vct": "tests/recordings/eval-4-8.vct", "16.vct": "tests/recordings/eval-8-16.vct",
+         "gpt8.vct": "tests/ladders/recordings/gpt-amp_batch0008_torch2.9.1.vct",
+         "gpt16.vct": "tests/ladders/recordings/gpt-amp_batch0016_torch2.9.1.vct", "card.py": card.__file__}
 TRAIN = "import sys\nimport card\ncard.take(int(sys.argv[2]) * 64 if sys.argv[1:] else 64)\n"
 MESSAGE = ("CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total capacity; 9.50 GiB already "
            "allocated; 10.25 MiB free; 9.60 GiB reserved in total by PyTorch)")

@@ -13,8 +13,10 @@ try:
 except ImportError:
     jsonschema = None
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "python")]
 import tap  # noqa: E402
+from vramcast import answers  # noqa: E402
 
 PROGRAM, TMP = os.environ["VRAMCAST"], os.environ["TMP"]
 PAIR = ["tests/recordings/eval-4-8.vct@batch=4", "tests/recordings/eval-8-16.vct@batch=8"]
@@ -109,12 +111,36 @@ def documents(command, words):
     return [json.loads(line, object_pairs_hook=once) for line in lines]
 
 
+def read(command, document):
+    """What the Python package makes of a document, looked at whole: each property, row, text and table of it."""
+    kinds = {"sim": answers.Sim, "diff": answers.Diff, "explain": answers.Explanation,
+             "fit": answers.Fit if "find" in document else answers.Changes}
+    if command in kinds:
+        look(kinds[command].read(document))
+
+
+def look(answer):
+    """Asks an answer, and the answers in it, all that they can be asked without an argument."""
+    assert str(answer) and repr(answer), type(answer)
+    for name in (n for n in dir(type(answer)) if n == "_repr_html_" or not n.startswith("_")):
+        if name in ("read", "to_frame", "require_fit"):
+            continue
+        value = getattr(answer, name)
+        value = value() if callable(value) else value
+        for inner in value if isinstance(value, list) else [value]:
+            if name != "cards" and type(inner).__module__ == answers.__name__:
+                look(inner)
+    for one in getattr(answer, "cards", [])[1:]:
+        assert str(one) and one.rows() is not None
+
+
 def check(command):
     wanted = schema(command)
     for words in QUESTIONS[command]:
         for document in documents(command, words):
             wrong = list(differences(document, wanted, wanted))
             assert not wrong, f"{command} {' '.join(words)}: " + "; ".join(wrong[:5])
+            read(command, document)
             if jsonschema:
                 jsonschema.validate(document, wanted)
 
@@ -141,7 +167,8 @@ def test_a_difference_is_seen():
 
 
 def test_of_every_recording():
-    """what is said of every small recording, in each of seven ways, is a document of its schema (DOCUMENTS=300: so many of them)"""
+    """what is said of every small recording, in each of seven ways, is a document of its schema, and the Python package reads
+    all of it (DOCUMENTS=300: so many of them)"""
     small = [p for p in sorted(glob.glob("tests/recordings/**/*.vct", recursive=True) + glob.glob("traces/*.vct"))
              if os.path.getsize(p) < 150000]
     ways = [("info", lambda p: [p]), ("sim", lambda p: [p, "-g", "t4", "--no-advice"]), ("diff", lambda p: [p, p, "--no-verify"]),
@@ -158,8 +185,10 @@ def test_of_every_recording():
             assert not done.stdout and done.stderr.count("\n") == 1, (command, words, done.stderr)
             continue
         for line in done.stdout.splitlines() if command == "sweep" else [done.stdout]:
-            wrong = list(differences(json.loads(line, object_pairs_hook=once), known[command], known[command]))
+            document = json.loads(line, object_pairs_hook=once)
+            wrong = list(differences(document, known[command], known[command]))
             assert not wrong, f"{command} {' '.join(words)}: " + "; ".join(wrong[:5])
+            read(command, document)
             told += 1
     assert told > 2 * len(refused), (told, refused[:5])
 

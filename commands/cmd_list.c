@@ -104,19 +104,18 @@ const struct vc_command vc_command_list = {
 
 static void explain_plug(struct vc_output *out, const char *socket, struct plug p)
 {
+	char left[64], right[400];
+
 	vc_output_printf(out, "%s (one of the %s)\n\n%s\n", p.name, socket, p.summary);
 	if (!p.params || !p.params->name)
 		return;
 	vc_output_text(out, "\nParameters:\n");
 	for (const struct vc_param *a = p.params; a->name; a++) {
-		if (a->type == VC_P_ALIAS) {
-			vc_output_printf(out, "  %-20s %s\n", a->name, a->help);
-			continue;
-		}
-		vc_output_printf(out, "  %-20s %s [%s]", a->name, a->help, a->fallback);
-		if (a->choices)
-			vc_output_printf(out, " (%s)", a->choices);
-		vc_output_text(out, "\n");
+		snprintf(left, sizeof(left), "  %s", a->name);
+		snprintf(right, sizeof(right), a->type == VC_P_ALIAS ? "%s" : "%s [%s]%s%s%s", a->help,
+			 a->fallback, a->choices ? " (" : "", a->choices ? a->choices : "",
+			 a->choices ? ")" : "");
+		vc_opt_row(out, left, 23, right);
 	}
 }
 

@@ -6,6 +6,8 @@
 #include "common/utf8.h"
 #include "common/vec.h"
 
+#include <assert.h>
+
 #define MAX_NAMES 128
 
 /* Where parsing stands; bundled so that helpers stay short. */
@@ -331,23 +333,71 @@ void vc_opt_fini(const struct vc_command *c, void *cfg)
 			free(((struct vc_list *)(void *)((char *)cfg + o->offset))->at);
 }
 
+enum { HELP_WIDTH = 100, HELP_TEXT = 31 }; /* columns: of a line, and before what an option does */
+
+/* A line that begins in column `at`; where it is too long it goes on, between two words, below column `indent`. */
+static void put_wrapped(struct vc_output *out, const char *line, size_t n, size_t at, size_t indent)
+{
+	while (at + n > HELP_WIDTH) {
+		size_t cut = at < HELP_WIDTH ? HELP_WIDTH - at : 0;
+
+		while (cut > 0 && line[cut] != ' ')
+			cut--;
+		if (cut == 0 && at <= indent) /* a word that is longer than the line */
+			break;
+		vc_output_printf(out, "%.*s\n%*s", (int)cut, line, (int)indent, "");
+		cut += cut > 0;
+		line += cut;
+		n -= cut;
+		at = indent;
+	}
+	vc_output_printf(out, "%.*s\n", (int)n, line);
+}
+
+/* Paragraphs are filled anew; lines that begin with a space (examples to paste) stay as they are. */
+static void put_text(struct vc_output *out, const char *text)
+{
+	char filled[2000];
+	size_t used = 0;
+
+	for (size_t n; *text; text += n + (text[n] != '\0')) {
+		const char *after;
+
+		n = strcspn(text, "\n");
+		after = text + n + (text[n] != '\0');
+		if (n == 0 || *text == ' ') {
+			vc_output_printf(out, "%.*s\n", (int)n, text);
+			continue;
+		}
+		used += (size_t)snprintf(filled + used, sizeof(filled) - used, "%.*s ", (int)n, text);
+		assert(used < sizeof(filled));
+		if (*after == '\0' || *after == '\n' || *after == ' ') {
+			put_wrapped(out, filled, used - 1, 0, 0);
+			used = 0;
+		}
+	}
+}
+
+void vc_opt_row(struct vc_output *out, const char *left, size_t column, const char *right)
+{
+	size_t n = strlen(left);
+
+	vc_output_printf(out, "%-*s ", (int)column - 1, left);
+	put_wrapped(out, right, strlen(right), n < column - 1 ? column : n + 1, column);
+}
+
 static void help_row(const struct vc_option *o, struct vc_output *out)
 {
-	char left[80];
-	int n = 0;
+	char left[100], right[400];
 
 	if (!o->help)
 		return;
-	if (o->letter)
-		n = snprintf(left, sizeof(left), "-%c, --%s", o->letter, o->name);
-	else
-		n = snprintf(left, sizeof(left), "    --%s", o->name);
-	if (o->arg)
-		snprintf(left + n, sizeof(left) - (size_t)n, " %s", o->arg);
-	vc_output_printf(out, "  %-28s %s", left, o->help);
-	if (o->fallback && takes_value(o))
-		vc_output_printf(out, " [%s]", o->fallback);
-	vc_output_text(out, "\n");
+	snprintf(left, sizeof(left), o->letter ? "  -%c, --%s%s%s" : "  %c   --%s%s%s",
+			     o->letter ? o->letter : ' ', o->name, o->arg ? " " : "",
+			     o->arg ? o->arg : "");
+	snprintf(right, sizeof(right), o->fallback && takes_value(o) ? "%s [%s]" : "%s", o->help,
+		 o->fallback);
+	vc_opt_row(out, left, HELP_TEXT, right);
 }
 
 void vc_opt_help(const struct vc_command *c, struct vc_output *out)
@@ -358,8 +408,10 @@ void vc_opt_help(const struct vc_command *c, struct vc_output *out)
 	vc_output_printf(out, "vramcast %s%s%s%s\n\n%s\n", c->name,
 			 c->options ? " [OPTION]..." : "", c->operands && *c->operands ? " " : "",
 			 c->operands ? c->operands : "", c->summary);
-	if (c->details)
-		vc_output_printf(out, "\n%s\n", c->details);
+	if (c->details) {
+		vc_output_text(out, "\n");
+		put_text(out, c->details);
+	}
 	for (const struct vc_option *o; (o = next_option(c, &t, &r)); any = true) {
 		if (!any)
 			vc_output_text(out, "\nOptions:\n");

@@ -78,7 +78,7 @@ shared=$(share)
 	for kind in transforms models sinks; do
 		printf '\n## %s\n\n' "$(echo "$kind" | sed 's/^./\U&/')"
 		"$vramcast" list "$kind" | sed -n 's/^  \([a-z0-9_]*\) .*/\1/p' | while read -r name; do
-			"$vramcast" help "$name" | awk -v name="$name" -v kind="$kind" '
+			"$vramcast" help "$name" | sed -e ':a' -e 'N' -e '$!ba' -e 's/\n \{23,\}/ /g' | awk -v name="$name" -v kind="$kind" '
 				index($0, name " (one of the ") == 1 { on = index($0, "the " kind ")"); said = 0; next }
 				!on || $0 == "" || /^Parameters:/ { next }
 				!said++ { next } # what it does stands in the page that the head of this one names

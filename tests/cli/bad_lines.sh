@@ -10,7 +10,7 @@ mkdir -p "$TMP/w"; printf '{"timestamp":0,"input_length":10,"output_length":5}\n
 printf '128\n256\n' > "$TMP/lengths"
 "$VRAMCAST" help | awk '/^  [a-z]/ { print $1 }' > "$TMP/commands"
 while read -r c; do # COMMAND TAB OPTION TAB ARGUMENT (- for a switch)
-	"$VRAMCAST" help "$c" | sed -nE "s/^  +(-., )?--([a-z0-9-]+)( ([A-Z][^ ]*|[0-9.]+|[^ ]*\|[^ ]*))?( .*)?$/$c	\2	\4/p" | sed 's/	$/	-/'
+	"$VRAMCAST" help "$c" | sed -nE "s/^  (-., |    )--([a-z0-9-]+)( ([A-Z][^ ]*|[0-9.]+|[^ ]*\|[^ ]*))?( .*)?$/$c	\2	\4/p" | sed 's/	$/	-/'
 done < "$TMP/commands" > "$TMP/options"
 # COMMAND TAB KIND TAB OPTION TAB WORD: what is wrong, and the word in the line that is; <> stands for an empty one.
 awk -F'\t' '

@@ -61,8 +61,11 @@ run dryrun -g l4 -- traces/README.md; expect "a dry run of what is no program" 1
 
 for c in $("$VRAMCAST" help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
 	run help "$c"; expect "help $c" 0 "^vramcast $c"
+	# lines to paste stay whole, and so do the choices of a parameter
+	long=$("$VRAMCAST" help "$c" | awk 'length > 100 && !/^  vramcast / && !/^ *[^ ]*$/')
+	[ -z "$long" ] && pass "no line of the help of $c is longer than 100 columns" || fail "help $c: $long"
 	# every option of the help is in the manual page, and the other way round
-	"$VRAMCAST" help "$c" | sed -n 's/^ *\(-.,\)\{0,1\} *--\([a-z0-9-]*\).*/\2/p' | grep -vxE 'quiet|verbose|color' | sort > "$TMP/help"
+	"$VRAMCAST" help "$c" | sed -nE 's/^  (-., |    )--([a-z0-9-]*).*/\2/p' | grep -vxE 'quiet|verbose|color' | sort > "$TMP/help"
 	"$VRAMCAST" manpage "$c" | sed -n 's/^\.B .*\\-\\-\([a-z0-9\\-]*\)\\fR.*/\1/p' | tr -d '\\' | sort > "$TMP/man"
 	check "the manual page of $c has the same options" cmp "$TMP/help" "$TMP/man"
 done

@@ -7,7 +7,7 @@ t=traces/attention.vct
 check "each command stands in a group" sh -c '! grep -q "^none" "$1"' - "$TMP/commands"
 check "to record comes first" test "$(sed -n '1,2s/.*	//p' "$TMP/commands" | tr '\n' ' ')" = "dryrun record "
 cut -f 2 "$TMP/commands" | while read -r c; do
-	"$VRAMCAST" help "$c" | sed -nE "s/^  +(-., )?--([a-z0-9-]+)( ([A-Z][^ ]*|[0-9.]+|[^ ]*\|[^ ]*))?( .*)?$/\2	\4	$c/p"
+	"$VRAMCAST" help "$c" | sed -nE "s/^  (-., |    )--([a-z0-9-]+)( ([A-Z][^ ]*|[0-9.]+|[^ ]*\|[^ ]*))?( .*)?$/\2	\4	$c/p"
 done | sort > "$TMP/options"
 # the parts of an option's value that name a kind; how many may be given, and formats of --as, differ from command to command
 awk -F'\t' '

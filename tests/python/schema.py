@@ -149,7 +149,7 @@ def test_all_have_one():
     """every command with --json has a schema, and every schema is tried"""
     help_text = subprocess.run([PROGRAM, "help"], text=True, capture_output=True).stdout
     commands = re.findall(r"^  ([a-z]+) ", help_text, re.M)
-    with_json = [c for c in commands if re.search(r"^ +--json ", subprocess.run(
+    with_json = [c for c in commands if re.search(r"^      --json ", subprocess.run(
         [PROGRAM, "help", c], text=True, capture_output=True).stdout, re.M)]
     assert sorted(with_json) == sorted(QUESTIONS), set(with_json) ^ set(QUESTIONS)
     done = subprocess.run([PROGRAM, "schema", "simm"], text=True, capture_output=True)

@@ -475,6 +475,8 @@ int vc_fit_search(struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err)
 	if (r == VC_OK) {
 		explain(&t);
 		sum_up(&t);
+		if (c->cannot[0] && c->record)
+			r = vc_fit_ask(&t, c->record, err);
 	}
 	vc_fit_hunt_end(&t);
 	return r;

@@ -222,6 +222,16 @@ int vc_fit_look(struct vc_fit_hunt *h, uint64_t value, bool open,
 	return VC_OK;
 }
 
+int vc_fit_ask(struct vc_fit_hunt *h, uint64_t value, struct vc_error *err)
+{
+	struct vc_session *s = session_at(h->f, value, err);
+
+	if (!s)
+		return err->status ? (int)err->status : VC_ENOMEM;
+	vc_answer_who_can(s, h->c->cannot, sizeof(h->c->cannot));
+	return VC_OK;
+}
+
 int vc_fit_look_times(struct vc_fit_hunt *h, uint64_t value, struct vc_result *out,
 		      struct vc_error *err)
 {

@@ -21,6 +21,9 @@ struct vc_fit_soon { uint64_t value; bool open; };
 int vc_fit_look(struct vc_fit_hunt *h, uint64_t value, bool open,
 		const struct vc_fit_probe **out, struct vc_error *err);
 
+/* Where the recordings cannot tell, the value to ask the program for is this one. */
+int vc_fit_ask(struct vc_fit_hunt *h, uint64_t value, struct vc_error *err);
+
 /* The run at `value` with what it takes of time. */
 int vc_fit_look_times(struct vc_fit_hunt *h, uint64_t value, struct vc_result *out,
 		      struct vc_error *err);

@@ -168,19 +168,25 @@ static const char *what_can(const struct vc_whatif *w, char *buf, size_t n)
 	return buf;
 }
 
+void vc_answer_who_can(const struct vc_session *s, char *buf, size_t n)
+{
+	char why[120], command[320];
+
+	snprintf(buf, n, "these recordings cannot tell how much (%s); this command can: %s",
+		 why_not(&s->whatif->as_asked.report, why, sizeof(why)),
+		 what_can(s->whatif, command, sizeof(command)));
+}
+
 const char *vc_answer_cannot(const struct vc_session *s, uint64_t best, uint64_t low, uint64_t high,
 			     char *buf, size_t n)
 {
 	const struct vc_whatif *w = s->whatif;
-	char why[120], command[320];
 
 	*buf = '\0';
 	if (w && !w->rerun && !s->opt->force && !s->opt->assume &&
 	    !w->as_asked.report.same && low < high &&
 	    (vc_whatif_untried(w, &w->as_asked) || (double)(high - low) > TELLS * (double)best))
-		snprintf(buf, n, "these recordings cannot tell how much (%s); this command can: %s",
-			 why_not(&w->as_asked.report, why, sizeof(why)),
-			 what_can(w, command, sizeof(command)));
+		vc_answer_who_can(s, buf, n);
 	return buf;
 }
 

@@ -40,6 +40,8 @@ bool vc_answer_settles(struct vc_answer_ask *a, bool possibly);
  * the command that can tell. "" where it is not, or --force asks for the number all the same. */
 const char *vc_answer_cannot(const struct vc_session *s, uint64_t best, uint64_t low, uint64_t high,
 			     char *buf, size_t n);
+/* The same words for the values of s, whatever its interval. */
+void vc_answer_who_can(const struct vc_session *s, char *buf, size_t n);
 
 /* Fill out->trust; its interval is known. A few more replays, where an end of it may lie
  * beyond what the device has. */

@@ -19,6 +19,8 @@ run sim $fixed --set batch=24 --no-advice; expect "laws that recordings show are
 run sim $fixed --set batch=24 --no-advice --json; expect "... and lack nothing" 0 '"cannot_tell": null'
 run fit $data --find batch --capacity 1GiB --context 0; expect "fit says how far it is certain" 0 'largest that fits +undecided: these recordings cannot tell'
 expect "... and what is possible" 0 'certain up to +[0-9]+, possible up to [0-9]+'
+asked=$(printf '%s' "$out" | sed -n 's/.*--param batch=\([0-9]*\) .*/\1/p'); next=$(printf '%s' "$out" | sed -n 's/.*record batch \([0-9]*\) .*/\1/p')
+check "... and asks the program at the value that would narrow it" [ "${asked:-none}" = "${next:-nothing}" ]
 check "... and recommends nothing" sh -c '! printf "%s" "$1" | grep -E "recommended|because"' - "$out"
 run tune $data --set batch=64; expect "tune says so" 0 "$says"
 check "... and no number" no_number

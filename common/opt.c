@@ -335,7 +335,8 @@ void vc_opt_fini(const struct vc_command *c, void *cfg)
 
 enum { HELP_WIDTH = 100, HELP_TEXT = 31 }; /* columns: of a line, and before what an option does */
 
-/* A line that begins in column `at`; where it is too long it goes on, between two words, below column `indent`. */
+/* A line that begins in column `at`; where it is too long it goes on, between two words, below
+ * column `indent`. */
 static void put_wrapped(struct vc_output *out, const char *line, size_t n, size_t at, size_t indent)
 {
 	while (at + n > HELP_WIDTH) {
@@ -369,7 +370,8 @@ static void put_text(struct vc_output *out, const char *text)
 			vc_output_printf(out, "%.*s\n", (int)n, text);
 			continue;
 		}
-		used += (size_t)snprintf(filled + used, sizeof(filled) - used, "%.*s ", (int)n, text);
+		used += (size_t)snprintf(filled + used, sizeof(filled) - used, "%.*s ", (int)n,
+					 text);
 		assert(used < sizeof(filled));
 		if (*after == '\0' || *after == '\n' || *after == ' ') {
 			put_wrapped(out, filled, used - 1, 0, 0);

@@ -83,7 +83,8 @@ int  vc_opt_parse(const struct vc_command *c, void *cfg, size_t argc, char **arg
 		  struct vc_console *con);
 void vc_opt_fini(const struct vc_command *c, void *cfg);
 void vc_opt_help(const struct vc_command *c, struct vc_output *out);
-/* A row of a help page: `left`, and from `column` on `right`, broken between words at 100 columns. */
+/* A row of a help page: `left`, and from `column` on `right`, broken between words at 100 columns.
+ */
 void vc_opt_row(struct vc_output *out, const char *left, size_t column, const char *right);
 
 /* A word as a POSIX shell has to be given it: as it is, or in single quotes. Cut short where n

@@ -112,9 +112,9 @@ static void explain_plug(struct vc_output *out, const char *socket, struct plug 
 	vc_output_text(out, "\nParameters:\n");
 	for (const struct vc_param *a = p.params; a->name; a++) {
 		snprintf(left, sizeof(left), "  %s", a->name);
-		snprintf(right, sizeof(right), a->type == VC_P_ALIAS ? "%s" : "%s [%s]%s%s%s", a->help,
-			 a->fallback, a->choices ? " (" : "", a->choices ? a->choices : "",
-			 a->choices ? ")" : "");
+		snprintf(right, sizeof(right), a->type == VC_P_ALIAS ? "%s" : "%s [%s]%s%s%s",
+			 a->help, a->fallback, a->choices ? " (" : "",
+			 a->choices ? a->choices : "", a->choices ? ")" : "");
 		vc_opt_row(out, left, 23, right);
 	}
 }

@@ -355,7 +355,8 @@ static void put_wrapped(struct vc_output *out, const char *line, size_t n, size_
 	vc_output_printf(out, "%.*s\n", (int)n, line);
 }
 
-/* Paragraphs are filled anew; lines that begin with a space (examples to paste) stay as they are. */
+/* Paragraphs are filled anew; lines that begin with a space (examples to paste) stay as they are.
+ */
 static void put_text(struct vc_output *out, const char *text)
 {
 	char filled[2000];

@@ -20,6 +20,7 @@ enum { PINNED = 4096 };
 static struct {
 	pthread_mutex_t lock;
 	_Atomic uint64_t sampled; /* when last */
+	_Atomic uint64_t seen;    /* devices that have been, a bit each */
 	_Atomic uint64_t asked;   /* when other processes were asked for */
 	_Atomic uint64_t others;  /* bytes of theirs that were recorded last */
 	struct {
@@ -120,6 +121,7 @@ void vc_cuda_sample_forget(void)
 {
 	pthread_mutex_lock(&g.lock);
 	atomic_store(&g.sampled, 0);
+	atomic_store(&g.seen, 0);
 	atomic_store(&g.others, 0);
 	memset(g.pinned, 0, sizeof(g.pinned));
 	g.pinned_bytes = 0;
@@ -127,11 +129,14 @@ void vc_cuda_sample_forget(void)
 	vc_cuda_device_forget();
 }
 
-/* When the context is new: what it and other processes hold before the first segment counts. */
+/* When the context of a device is new: what it and other processes hold before the first segment
+ * counts. */
 void vc_cuda_sample_first(void)
 {
-	uint64_t never = 0;
+	uint64_t bit = 1ull << (vc_cuda_device() & 63);
 
-	if (atomic_compare_exchange_strong(&g.sampled, &never, vc_clock_ns() + 1))
-		vc_cuda_sample();
+	if (atomic_fetch_or(&g.seen, bit) & bit)
+		return;
+	atomic_store(&g.sampled, vc_clock_ns() + 1);
+	vc_cuda_sample();
 }

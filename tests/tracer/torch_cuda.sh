@@ -48,6 +48,8 @@ LIST
 STANDIN_CURRENT=3 run record -q -o "$TMP/a.vct" -- "$TMP/torch/lib/client" steps 1
 "$VRAMCAST" dump "$TMP/a.vct" > "$TMP/dump"
 equal "steps of a rank are its own card's" "$(lines ' mark device=3 .*label=step')" 100
+STANDIN_NEXT=1 run record -q -o "$TMP/a.vct" -- "$TMP/torch/lib/client" steps 1
+equal "each card of a process is sampled when it is first used" "$("$VRAMCAST" dump "$TMP/a.vct" | sed -n 's/.* device_sample \(device=[0-9]*\) .*/\1/p' | tr '\n' ' ')" "device=0 device=1 "
 # 2.16 does not exist yet: what cannot be known is off, what is recorded is right.
 printf "__version__ = '2.16.0'\n" > "$TMP/torch/version.py"
 STANDIN_TORCH=15 run record -o "$TMP/a.vct" -- "$TMP/torch/lib/client" 4 2000

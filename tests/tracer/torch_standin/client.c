@@ -194,8 +194,13 @@ uint64_t vc_null_clock(void)
 /* A hundred steps of so many milliseconds each. */
 static int steps(void (*step)(void), long ms)
 {
+	const char *next = getenv("STANDIN_NEXT"); /* a second card, after the first */
 	void *p = allocate(1000);
 
+	if (next) {
+		setenv("STANDIN_CURRENT", next, 1);
+		give(allocate(64u << 20));
+	}
 	for (int i = 0; i < 100; i++) {
 		clock_ns += (uint64_t)ms * 1000000u;
 		step();

@@ -4,6 +4,7 @@
 #include "commands/sides.h"
 #include "common/param.h"
 #include "common/site.h"
+#include "simulator/findings/findings.h"
 #include "simulator/advise/report.h"
 
 struct config {
@@ -262,13 +263,11 @@ static void say_alignment(struct vc_emit *e, const struct vc_diff *d)
 
 static void say_first(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d)
 {
-	static const char *const words[] = { "", "only A has it", "only B has it", "another size",
-		"another stream", "freed at another place" };
 	char place[512], t[32];
 
 	if (is_same(d))
 		return;
-	vc_emit_line(e, "\nThe first difference: %s", words[d->first]);
+	vc_emit_line(e, "\nThe first difference: %s", vc_parting_text(d->first));
 	for (int k = 0; k < 2; k++) {
 		if (d->event[k] == UINT64_MAX)
 			continue;
@@ -289,21 +288,10 @@ static void conclude(struct vc_emit *e, const struct vc_side x[2], const struct 
 		     const struct limit *l)
 {
 	uint64_t a = x[0].run.stats.peak_reserved, b = x[1].run.stats.peak_reserved;
-	char from[32], to[32], by[40], more[200] = "";
+	char to[32], text[VC_SAY];
 
-	if (!is_same(d) && d->n && d->at[0].live[0] != d->at[0].live[1])
-		snprintf(more, sizeof(more), "; most of the change is at %s (%s at the peak)",
-			 d->at[0].site,
-			 change_text(d->at[0].live[0], d->at[0].live[1], true, by));
-	if (a == b)
-		vc_emit_line(e,
-			     "B needs as much as A: %s reserved at the peak; the requests are "
-			     "%sthe same%s",
-			     vc_bytes_text(a, from), is_same(d) ? "" : "not ", more);
-	else
-		vc_emit_line(e, "B needs %s than A: %s -> %s reserved at the peak (%+.1f %%)%s",
-			     b > a ? "more" : "less", vc_bytes_text(a, from), vc_bytes_text(b, to),
-			     a ? 100.0 * ((double)b - (double)a) / (double)a : 0, more);
+	vc_change_text(&x[0].run, &x[1].run, d, VC_TERMINAL, text, sizeof(text));
+	vc_emit_line(e, "%s", text);
 	if (is_above(l, a, b))
 		vc_emit_line(e, "  over the threshold: --fail-above %s allows %s", l->text,
 			     vc_bytes_text(allowed(l, a), to));

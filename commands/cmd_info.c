@@ -327,7 +327,7 @@ static void emit_leak(struct vc_emit *e, const struct vc_session *s)
 	const struct vc_result r = { .meta = s->rec->meta, .leak = vc_leak_find(s) };
 	char line[VC_SAY];
 
-	vc_grows_text(&r, line, sizeof(line));
+	vc_grows_text(&r, VC_TERMINAL, line, sizeof(line));
 	vc_emit_text(e, NULL, *line ? "leak" : NULL, line);
 	vc_leak_report(e, r.meta, &r.leak);
 }

@@ -107,7 +107,7 @@ void vc_sim_say_oom(struct vc_emit *e, const struct vc_result *r)
 	const struct vc_oom_report *o = &r->oom;
 	char cause[VC_SAY];
 
-	vc_cause_text(r, cause, sizeof(cause));
+	vc_cause_text(r, VC_TERMINAL, cause, sizeof(cause));
 	vc_emit_object(e, NULL, "  when it ran out");
 	vc_emit_bytes(e, NULL, "    asked for", o->request);
 	vc_emit_bytes(e, NULL, "    largest free block", o->largest_free);

@@ -46,7 +46,7 @@ static struct facts facts_of(const struct vc_result *r, bool by_time, unsigned a
 		vc_who_text(r, add(&f, "held most by", "fg"), TEXT);
 	if (asked & VC_ASK_STRANDED)
 		vc_stranded_text(r, add(&f, r->moment.splits ? "stranded" : "cached", "fg"), TEXT);
-	vc_cause_text(r, cause, sizeof(cause));
+	vc_cause_text(r, VC_PAGE, cause, sizeof(cause));
 	if (asked & VC_ASK_HELP && *cause)
 		snprintf(add(&f, "cause", "fg"), TEXT, "%.390s", cause);
 	if (asked & VC_ASK_HELP)

@@ -66,23 +66,7 @@ static void panel_head(struct vc_multiples *m, const struct vc_multiple *p, stru
 	const struct vc_stats *t = &p->r->stats;
 
 	vc_verdict_word(p->r, &color);
-	if (vc_result_verdict(p->r) == VC_UNDECIDED && p->r->has_interval &&
-	    p->r->info.capacity)
-		snprintf(text, sizeof(text), "undecided, %s to %s",
-			 vc_format_percent(p->r->trust.used_low, p->r->info.capacity, a),
-			 vc_format_percent(p->r->trust.used_high, p->r->info.capacity, c));
-	else if (p->r->oom.happened && m->by_time)
-		snprintf(text, sizeof(text), "out of memory at %s",
-			 vc_moment_text(p->r, true, p->r->oom.event, a));
-	else if (vc_result_verdict(p->r) == VC_OOM || vc_result_replayed(p->r) == VC_OOM)
-		snprintf(text, sizeof(text), "out of memory");
-	else if (p->r->info.capacity)
-		snprintf(text, sizeof(text), "%s, peak %s",
-			 vc_verdict_name(vc_result_verdict(p->r)),
-			 vc_format_percent(t->peak_reserved + p->plot.base, p->r->info.capacity,
-					   c));
-	else
-		snprintf(text, sizeof(text), "peak %s", vc_format_bytes(t->peak_reserved, a));
+	vc_brief_text(p->r, m->by_time, text, sizeof(text));
 	int w = vc_svg_say(s, text, b.x + b.w, b.y - 220, VC_T_STRONG, VC_END, color, 0).w;
 	vc_verdict_icon(s, p->r, b.x + b.w - w - 190, b.y - 310);
 	vc_svg_say(s, p->name, b.x, b.y - 220, VC_T_MONO, VC_START, "fg", b.w - w - 350);

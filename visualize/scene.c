@@ -63,35 +63,37 @@ int vc_page_end(struct vc_page *p, int h, struct vc_output *out, struct vc_error
 	return rc;
 }
 
+/* A tick, or an arrow upwards where it fits and grows. */
 void vc_verdict_icon(struct vc_svg *s, const struct vc_result *r, int x, int y)
 {
+	enum { GROWS = VC_OOM + 1 };
 	static const struct { const char *klass; int dx, dy; const char *path; } icon[] = {
 		[VC_FITS] = { "oks", 0, 55, "l3.5 3.5 6.5-8\"/>\n" },
 		[VC_FLUSHES] = { "warns", 0, 55, "q2.5-5 5 0t5 0\"/>\n" },
 		[VC_UNDECIDED] = { "opens", 20, 15,
 				   "q.5-3 3.5-3t3 3.2q0 1.8-3 3v1m0 3.2v.1\"/>\n" },
-		[VC_OOM] = { "bads", 10, 10, "l8 8m0-8l-8 8\"/>\n" } };
+		[VC_OOM] = { "bads", 10, 10, "l8 8m0-8l-8 8\"/>\n" },
+		[GROWS] = { "warns", 10, 90, "l8-8m-6 0h6v6\"/>\n" } };
 	enum vc_verdict v = vc_result_verdict(r);
+	size_t k = v == VC_FITS && r->leak.steps ? GROWS : (size_t)v;
 
 	if (v == VC_FITS && !r->info.capacity && !r->info.has_limit)
 		return;
-	vc_svg_put(s, "<path class=\"%s\" stroke-linecap=\"round\" d=\"M%c %c", icon[v].klass,
-		   x + icon[v].dx, y + icon[v].dy);
-	vc_svg_put(s, icon[v].path);
+	vc_svg_put(s, "<path class=\"%s\" stroke-linecap=\"round\" d=\"M%c %c", icon[k].klass,
+		   x + icon[k].dx, y + icon[k].dy);
+	vc_svg_put(s, icon[k].path);
 }
 
 static int verdict_pill(struct vc_page *p, const struct vc_result *r, int y)
 {
-	static const char *const back[] = { [VC_FITS] = "okbg",
-					   [VC_FLUSHES] = "warnbg",
-					   [VC_UNDECIDED] = "openbg",
-					   [VC_OOM] = "badbg" };
 	const char *color, *word = vc_verdict_word(r, &color);
+	char back[16];
 	struct vc_label l = { 0, 0, VC_T_STRONG, VC_START, color, 0, false, false };
 	int w = vc_svg_measure(&l, word).w + 460;
 	struct vc_box b = { p->w < VC_NARROW ? VC_MARGIN : p->w - VC_MARGIN - w, y, w, 290 };
 
-	vc_svg_rect(&p->svg, back[vc_result_verdict(r)], b, 145);
+	snprintf(back, sizeof(back), "%sbg", color);
+	vc_svg_rect(&p->svg, back, b, 145);
 	vc_verdict_icon(&p->svg, r, b.x + 150, b.y + 95);
 	l.x = b.x + 310;
 	l.y = b.y + 190;

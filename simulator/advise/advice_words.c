@@ -4,7 +4,6 @@
 
 #include <stdarg.h>
 
-#include "common/emit.h"
 #include "simulator/session/again.h"
 
 enum { LONGEST = 2400 };
@@ -32,15 +31,11 @@ static void line(struct vc_words *w, const char *fmt, ...)
 static void advice(struct vc_words *w, const struct vc_plan *p, const struct vc_asked *q,
 		   const struct vc_advice *a, size_t number)
 {
-	char peak[32], low[32], high[32], between[80] = "", again[2048];
+	char text[VC_SAY], again[2048];
 
-	if (a->has_interval)
-		snprintf(between, sizeof(between), " (%s .. %s)", vc_bytes_text(a->low, low),
-			 vc_bytes_text(a->high, high));
-	line(w, "  %zu. %s: %s, %s%s reserved%s", number, a->text,
-	     a->verdict == VC_FITS ? "fits" :
-	     a->verdict == VC_FLUSHES ? "still empties its cache" : "may fit, undecided",
-	     vc_bytes_text(a->peak_reserved, peak), between, a->estimate ? ", an estimate" : "");
+	vc_tried_text(&(struct vc_tried){ a->text, a->verdict, a->has_interval, a->estimate,
+		      a->peak_reserved, a->low, a->high }, number, VC_TERMINAL, text, sizeof(text));
+	line(w, "  %s", text);
 	if (a->paste[0])
 		line(w, "       %s", a->paste);
 	if (a->how[0])
@@ -78,7 +73,7 @@ int vc_advice_words(const struct vc_plan *p, const struct vc_asked *q, const str
 	struct vc_words *w = &r->words;
 	char text[VC_SAY];
 
-	vc_grows_text(r, text, sizeof(text));
+	vc_grows_text(r, VC_TERMINAL, text, sizeof(text));
 	if (*text)
 		line(w, "leak: %s", text);
 	if (n && (!strcmp(a->kind, "room") || !strcmp(a->kind, "risk"))) {

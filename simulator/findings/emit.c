@@ -5,20 +5,17 @@
 
 static void emit_sentences(struct vc_emit *e, const struct vc_result *r)
 {
-	static const struct {
-		const char *name;
-		void (*say)(const struct vc_result *r, char *buf, size_t cap);
-	} said[] = { { "cause", vc_cause_text }, { "help", vc_help_text },
-		     { "leak", vc_grows_text } };
 	char text[VC_SAY];
 
 	vc_emit_object(e, "text", NULL);
 	vc_answer_text(r, false, text, sizeof(text));
 	vc_emit_text(e, "answer", NULL, text);
-	for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
-		said[i].say(r, text, sizeof(text));
-		vc_emit_text(e, said[i].name, NULL, *text ? text : NULL);
-	}
+	vc_cause_text(r, VC_PAGE, text, sizeof(text));
+	vc_emit_text(e, "cause", NULL, *text ? text : NULL);
+	vc_help_text(r, text, sizeof(text));
+	vc_emit_text(e, "help", NULL, *text ? text : NULL);
+	vc_grows_text(r, VC_PAGE, text, sizeof(text));
+	vc_emit_text(e, "leak", NULL, *text ? text : NULL);
 	vc_emit_end(e);
 }
 

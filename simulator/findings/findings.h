@@ -53,16 +53,18 @@ bool vc_step_at(const struct vc_result *r, uint64_t event, uint64_t *step);
 
 /* ---- sentences (words.c); a buffer of VC_SAY bytes holds each of them ---- */
 enum { VC_SAY = 700 };
+/* A page has three digits and one unit, a terminal hundredths: never both. */
+enum vc_units { VC_PAGE, VC_TERMINAL };
 
 /* The answer, as titles have it: "Runs out of memory at 795 ms in the optimizer step: 38.6 of 39.4
  * GiB in use, 100 MiB asked for", "Needs 22.9 GiB". by_time: moments are times, else events. */
 void vc_answer_text(const struct vc_result *r, bool by_time, char *buf, size_t cap);
 /* "demand: 51.5 GiB must be there at once, of 39.4 GiB"; "" where there is no cause. */
-void vc_cause_text(const struct vc_result *r, char *buf, size_t cap);
+void vc_cause_text(const struct vc_result *r, enum vc_units u, char *buf, size_t cap);
 /* What would help: a change that was tried, else the amount, else that nothing is needed. */
 void vc_help_text(const struct vc_result *r, char *buf, size_t cap);
 /* "each step keeps 4 MiB, most of it at train.py:12 step; the card is full after 3 more"; "". */
-void vc_grows_text(const struct vc_result *r, char *buf, size_t cap);
+void vc_grows_text(const struct vc_result *r, enum vc_units u, char *buf, size_t cap);
 /* The moment: "795 ms, in the optimizer step"; who holds most; what is cached and stranded. */
 void vc_when_text(const struct vc_result *r, bool by_time, char *buf, size_t cap);
 void vc_who_text(const struct vc_result *r, char *buf, size_t cap);
@@ -89,3 +91,38 @@ void vc_conf_text(const struct vc_result *r, char *buf, size_t cap);
 /* What the run rests on: "exact: ..."; "" where nobody decided. */
 void vc_trust_text(const struct vc_result *r, char *buf, size_t cap);
 
+
+/* ---- runs beside each other (several.c) ---- */
+
+/* One of several in a few words: "fits, peak 91.5 %", "out of memory at 795 ms". */
+void vc_brief_text(const struct vc_result *r, bool by_time, char *buf, size_t cap);
+struct vc_named { const char *name; const struct vc_result *r; };
+/* How many fit, and which needs least. */
+void vc_best_text(const struct vc_named *of, size_t n, bool by_time, char *buf, size_t cap);
+/* How unequal their peaks are, and how many run out. */
+struct vc_spread { uint64_t mean, least, most; size_t worst, ooms, flushes, open; };
+struct vc_spread vc_spread_of(const struct vc_named *of, size_t n);
+void vc_uneven_text(const struct vc_named *of, size_t n, bool by_time, char *buf, size_t cap);
+/* What the second needs more than the first; the kind of the first difference. */
+void vc_change_text(const struct vc_result *a, const struct vc_result *b, const struct vc_diff *d,
+		    enum vc_units u, char *buf, size_t cap);
+const char *vc_parting_text(enum vc_diff_kind k);
+/* Of a value that was varied: does it fit, at the upper end as well, with 5 % of the card left? The
+ * ones that are taken, by row (r NULL: none; one row: its name is a card, or NULL). */
+
+bool vc_has_spare(const struct vc_result *r);
+void vc_choice_text(const char *vary, bool largest, const struct vc_named *of, size_t n, char *buf,
+		    size_t cap);
+void vc_varied_text(double v, char *buf, size_t cap);
+/* How far reserved is above live at the peak, in thousandths; of one allocator over recordings. */
+uint64_t vc_over_live(const struct vc_result *r);
+void vc_over_text(const char *name, const struct vc_result *const *of, size_t n, char *buf,
+		  size_t cap);
+/* "1. expandable segments: fits, 12.3 GiB reserved". */
+struct vc_tried {
+	const char *text;
+	enum vc_verdict verdict;
+	bool has_interval, estimate;
+	uint64_t reserved, low, high;
+};
+void vc_tried_text(const struct vc_tried *t, size_t number, enum vc_units u, char *buf, size_t cap);

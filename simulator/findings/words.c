@@ -222,67 +222,77 @@ void vc_failure_lines(const struct vc_result *r, bool by_time, char line[][120])
 	snprintf(line[3], n, "free on the device %s%s%s", vc_format_in(o->device_free, all, a),
 		 o->alloc_size ? ", needed in one piece " : "",
 		 o->alloc_size ? vc_format_in(o->alloc_size, all, b) : "");
-	vc_cause_text(r, cause, sizeof(cause));
+	vc_cause_text(r, VC_PAGE, cause, sizeof(cause));
 	snprintf(line[4], n, "cause: %.100s", cause);
 }
 
 /* ---- why, and what would help ---- */
 
-void vc_cause_text(const struct vc_result *r, char *buf, size_t cap)
+/* In the unit of `all` on a page. */
+static char *amount(uint64_t bytes, uint64_t all, enum vc_units u, char *buf)
+{
+	if (u == VC_TERMINAL)
+		vc_bytes_text(bytes, buf);
+	else
+		vc_format_in(bytes, all, buf);
+	return buf;
+}
+
+void vc_cause_text(const struct vc_result *r, enum vc_units u, char *buf, size_t cap)
 {
 	struct vc_findings f = vc_findings_of(r);
+	uint64_t all = f.floor > f.room ? f.floor : f.room;
 	char a[2 * VC_FORMAT], b[VC_FORMAT];
 
-	uint64_t all = f.floor > f.room ? f.floor : f.room;
-
-	vc_format_in(f.room, all, b);
+	amount(f.room, all, u, b);
 	if (f.cause == VC_CAUSE_DEMAND)
 		snprintf(buf, cap, "demand: %s must be there at once, of %s",
-			 vc_format_in(f.floor, all, a), b);
+			 amount(f.floor, all, u, a), b);
 	else if (f.cause == VC_CAUSE_IMPOSSIBLE)
 		snprintf(buf, cap, "demand: one request of %s, of %s",
-			 vc_format_in(r->moment.request, all, a), b);
+			 amount(r->moment.request, all, u, a), b);
 	else if (f.cause == VC_CAUSE_LIMIT)
 		snprintf(buf, cap, "the limit of this process: %s must be there at once, of %s",
-			 vc_format_in(f.floor, all, a), b);
+			 amount(f.floor, all, u, a), b);
 	else if (f.cause == VC_CAUSE_FRAGMENTATION)
 		snprintf(buf, cap, "fragmentation: %s are free, but not in one piece of %s",
-			 vc_format_in(f.free, f.room, a),
-			 vc_format_in(r->oom.alloc_size ? r->oom.alloc_size : r->oom.request,
-				      f.room, b));
+			 amount(f.free, f.room, u, a),
+			 amount(r->oom.alloc_size ? r->oom.alloc_size : r->oom.request, f.room, u,
+				b));
 	else if (f.cause == VC_CAUSE_OUTSIDE)
 		snprintf(buf, cap, "other processes: they hold %s of %s",
-			 vc_format_in(r->info.others, all, a), b);
+			 amount(r->info.others, all, u, a), b);
 	else if (f.cause == VC_CAUSE_LEAK)
-		snprintf(buf, cap, "a leak: each step keeps %s", vc_format_bytes(f.leak, a));
+		snprintf(buf, cap, "a leak: each step keeps %s", amount(f.leak, 0, u, a));
 	else
 		snprintf(buf, cap, "%s", f.cause ? "not known" : "");
 }
 
 /* Where a run keeps most of what each step leaves behind. */
-static void leak_site(const struct vc_result *r, bool terminal, char *buf, size_t cap)
+static void leak_site(const struct vc_result *r, enum vc_units u, char *buf, size_t cap)
 {
 	char a[VC_FORMAT];
 
-	if (r->leak.site)
-		vc_site_text(r->meta, r->leak.site, buf, cap);
-	else
-		snprintf(buf, cap, "blocks of %s", terminal ? vc_bytes_text(r->leak.size, a) :
-							      vc_format_bytes(r->leak.size, a));
+	if (r->leak.site) {
+		append(buf, cap, "at ");
+		vc_site_text(r->meta, r->leak.site, buf + strlen(buf), cap - strlen(buf));
+	} else {
+		append(buf, cap, "in blocks of %s", amount(r->leak.size, 0, u, a));
+	}
 }
 
-void vc_grows_text(const struct vc_result *r, char *buf, size_t cap)
+void vc_grows_text(const struct vc_result *r, enum vc_units u, char *buf, size_t cap)
 {
 	struct vc_findings f = vc_findings_of(r);
-	char where[400], a[32], b[32];
+	char a[VC_FORMAT], b[VC_FORMAT];
 
 	*buf = '\0';
 	if (!f.leak)
 		return;
-	leak_site(r, true, where, sizeof(where));
 	append(buf, cap, "each step keeps %s that is never freed (%s in %" PRIu64
-	       " steps), most of it %s%s", vc_bytes_text(f.leak, a),
-	       vc_bytes_text(r->leak.bytes, b), r->leak.steps, r->leak.site ? "at " : "in ", where);
+	       " steps), most of it ", amount(f.leak, 0, u, a), amount(r->leak.bytes, 0, u, b),
+	       r->leak.steps);
+	leak_site(r, u, buf, cap);
 	if (f.left == 0)
 		append(buf, cap, "; the next step does not fit");
 	else if (f.left != UINT64_MAX)
@@ -292,11 +302,11 @@ void vc_grows_text(const struct vc_result *r, char *buf, size_t cap)
 static void lack_text(const struct vc_result *r, const struct vc_findings *f, char *buf, size_t cap)
 {
 	uint64_t unit = f->room;
-	char a[VC_FORMAT], b[VC_FORMAT], where[400];
+	char a[VC_FORMAT], b[VC_FORMAT];
 
 	if (f->cause == VC_CAUSE_LEAK) {
-		leak_site(r, false, where, sizeof(where));
-		snprintf(buf, cap, "freeing what each step keeps, at %.200s", where);
+		snprintf(buf, cap, "freeing what each step keeps, ");
+		leak_site(r, VC_PAGE, buf, cap);
 	} else if (f->cause == VC_CAUSE_OUTSIDE) {
 		snprintf(buf, cap, "%s that other processes hold",
 			 vc_format_in(f->lacks_high ? f->lacks_high : r->moment.request, unit, a));
@@ -317,11 +327,11 @@ static void lack_text(const struct vc_result *r, const struct vc_findings *f, ch
 static void room_text(const struct vc_result *r, const struct vc_findings *f, char *buf, size_t cap)
 {
 	uint64_t need = f->high > f->used ? f->high : f->used;
-	char a[VC_FORMAT], where[400];
+	char a[VC_FORMAT];
 
 	if (f->leak) {
-		leak_site(r, false, where, sizeof(where));
-		snprintf(buf, cap, "freeing what each step keeps, at %.200s", where);
+		snprintf(buf, cap, "freeing what each step keeps, ");
+		leak_site(r, VC_PAGE, buf, cap);
 	} else if (f->at_least && r->stats.allocs) {
 		snprintf(buf, cap, "a recording that goes on after the failure");
 	} else if (f->verdict == VC_FLUSHES) {
@@ -356,7 +366,7 @@ void vc_reason_text(const struct vc_result *r, char *buf, size_t cap)
 {
 	char cause[VC_SAY], help[VC_SAY];
 
-	vc_cause_text(r, cause, sizeof(cause));
+	vc_cause_text(r, VC_PAGE, cause, sizeof(cause));
 	vc_help_text(r, help, sizeof(help));
 	snprintf(buf, cap, "%s%s%sWould help: %s.", *cause ? "Cause: " : "", cause,
 		 *cause ? ". " : "", help);

@@ -11,7 +11,7 @@ expect "and replay exactly, both" 0 '"exact": true'
 "$VRAMCAST" export traces/decomfl.vct --to vct -o "$TMP/w.vct" -x window:from=0,to=10000 2> "$TMP/err"
 run diff traces/decomfl.vct "$TMP/w.vct"
 expect "what a shorter one lacks is only in A" 0 'only in A: [0-9]+'
-expect "and the first difference is named" 0 'The first difference: only A has it'
+expect "and the first difference is named" 0 'The first difference: only A makes this allocation'
 run diff traces/attention.vct traces/decomfl.vct
 expect "two different programs" 0 'nothing in common'
 expect "other versions show" 0 '^ *torch +2\.6 +2\.9 +differs'

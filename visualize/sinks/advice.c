@@ -34,22 +34,6 @@ static int put_lines(struct drawing *d, const char *text, enum vc_text_style sty
 	return y;
 }
 
-static void try_text(const struct vc_try *t, size_t number, char *buf, size_t cap)
-{
-	char a[VC_FORMAT], band[2 * VC_FORMAT];
-	const struct vc_result *r = t->run;
-
-	snprintf(buf, cap, "%zu. %s: ", number, t->text);
-	if (r->has_interval)
-		snprintf(buf + strlen(buf), cap - strlen(buf), "%s reserved%s",
-			 vc_format_band(r->low, r->high, band),
-			 t->estimate ? ", an estimate" : "");
-	else
-		snprintf(buf + strlen(buf), cap - strlen(buf), "%s reserved%s",
-			 vc_format_bytes(r->stats.peak_reserved, a),
-			 t->estimate ? ", an estimate" : "");
-}
-
 /* Each change in words, and the lines that make it; the y below. */
 static int commands(struct drawing *d, int y)
 {
@@ -59,7 +43,9 @@ static int commands(struct drawing *d, int y)
 	for (size_t i = 0; i < d->r->tries.n; i++) {
 		const struct vc_try *t = &d->r->tries.at[i];
 
-		try_text(t, i + 1, text, sizeof(text));
+		vc_tried_text(&(struct vc_tried){ t->text, vc_result_verdict(t->run),
+			      t->run->has_interval, t->estimate, t->run->stats.peak_reserved,
+			      t->run->low, t->run->high }, i + 1, VC_PAGE, text, sizeof(text));
 		y = put_lines(d, text, VC_T_STRONG, y);
 		y = put_lines(d, t->paste, VC_T_MONO, y + 20);
 		y = put_lines(d, t->again, VC_T_MONO, y) + 120;
@@ -109,14 +95,14 @@ static int advice_write(const struct vc_result *runs, size_t n, const void *conf
 {
 	struct vc_picture fallback;
 	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	char help[VC_SAY] = "no run was given";
 	struct drawing *d;
 	int rc;
 
+	if (n)
+		vc_help_text(runs, help, sizeof(help));
 	if (!n || !runs->tries.n || !runs->curve.n)
-		return vc_page_notice(cfg, "What would help", !n ? "no run was given" :
-				      vc_result_verdict(runs) == VC_FITS ?
-				      "it fits: there is nothing to change" :
-				      "no change was found that would help", out, err);
+		return vc_page_notice(cfg, "What would help", help, out, err);
 	d = calloc(1, sizeof(*d));
 	VC_HAVE(d, "the picture", err);
 	d->r = runs;

@@ -105,17 +105,9 @@ static void collect(struct drawing *d, const struct vc_result *runs, size_t n)
 	}
 }
 
-/* In thousandths above what was live. */
-static uint64_t over(const struct vc_result *r)
-{
-	uint64_t live = r->stats.lower_bound, reserved = r->stats.peak_reserved;
-
-	return live && reserved > live ? vc_muldiv(reserved - live, 1000, live) : 0;
-}
-
 static void cell_words(const struct vc_result *r, char *buf, size_t cap, int w)
 {
-	uint64_t x = over(r);
+	uint64_t x = vc_over_live(r);
 	struct vc_label l = { .style = VC_T_SMALL };
 
 	if (vc_result_verdict(r) == VC_OOM) {
@@ -141,7 +133,7 @@ static void draw_cell(struct drawing *d, size_t t, size_t m, struct vc_box b)
 
 	if (!r)
 		return;
-	shade = (int)(over(r) > 600 ? 60 : over(r) / 10);
+	shade = (int)(vc_over_live(r) > 600 ? 60 : vc_over_live(r) / 10);
 	vc_svg_put(s, "<g><title>%e, %e: ", d->trace.name[t], d->model.name[m]);
 	vc_svg_put(s, "reserved %s, live %s, %s</title>",
 		   vc_format_bytes(r->stats.peak_reserved, a),
@@ -228,34 +220,16 @@ static int grid(struct drawing *d, int y)
  * live, over the recordings that it got through. */
 static void title_of(const struct drawing *d, char *buf, size_t cap)
 {
-	size_t m = 0, through = 0, out = 0;
-	uint64_t low = UINT64_MAX, high = 0;
+	const struct vc_result *of[MOST];
+	size_t m = 0, n = 0;
 
 	while (m < d->model.n && strncmp(d->model.name[m], "torch", 5))
 		m++;
 	m = m < d->model.n ? m : 0;
-	for (size_t t = 0; t < d->trace.n; t++) {
-		const struct vc_result *r = d->cell[t][m];
-		uint64_t x = r ? over(r) : 0;
-
-		if (r && vc_result_verdict(r) == VC_OOM) {
-			out++;
-		} else if (r) {
-			low = x < low ? x : low;
-			high = x > high ? x : high;
-			through++;
-		}
-	}
-	snprintf(buf, cap, "%s ", d->model.name[m]);
-	if (through && low < high)
-		snprintf(buf + strlen(buf), cap - strlen(buf), "reserves %.1f to %.1f %% more than "
-			 "was live", (double)low / 10, (double)high / 10);
-	else if (through)
-		snprintf(buf + strlen(buf), cap - strlen(buf), "reserves %.1f %% more than was "
-			 "live", (double)low / 10);
-	if (out)
-		snprintf(buf + strlen(buf), cap - strlen(buf), "%sruns out of memory%s",
-			 through ? ", and " : "", through ? " on others" : "");
+	for (size_t t = 0; t < d->trace.n; t++)
+		if (d->cell[t][m])
+			of[n++] = d->cell[t][m];
+	vc_over_text(d->model.name[m], of, n, buf, cap);
 }
 
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,

@@ -105,34 +105,13 @@ static int bars(struct drawing *d, int y)
 	return y;
 }
 
-/* Who needs least, those that fit first. */
 static void title_text(const struct drawing *d, char *buf, size_t cap)
 {
-	const struct vc_multiple *best = &d->m.at[0];
-	size_t fit = 0, cards = 0;
-	char a[VC_FORMAT];
+	struct vc_named of[VC_MULTIPLES];
 
-	for (size_t i = 0; i < d->m.n; i++) {
-		const struct vc_multiple *p = &d->m.at[i];
-		enum vc_verdict v = vc_result_verdict(p->r), w = vc_result_verdict(best->r);
-
-		fit += v == VC_FITS;
-		cards += p->r->info.capacity > 0;
-		if (v < w || (v == w && p->r->stats.peak_used < best->r->stats.peak_used))
-			best = p;
-	}
-	if (d->m.n == 1) {
-		vc_answer_text(best->r, d->m.by_time, buf, cap);
-		return;
-	}
-	vc_format_bytes(best->r->stats.peak_used, a);
-	if (cards == d->m.n && fit == 1)
-		snprintf(buf, cap, "Of %zu only %.120s fits: %s used", d->m.n, best->name, a);
-	else if (cards == d->m.n)
-		snprintf(buf, cap, "%zu of %zu fit. Least is needed by %.120s: %s", fit, d->m.n,
-			 best->name, a);
-	else
-		snprintf(buf, cap, "Least is needed by %.120s: %s", best->name, a);
+	for (size_t i = 0; i < d->m.n; i++)
+		of[i] = (struct vc_named){ d->m.at[i].name, d->m.at[i].r };
+	vc_best_text(of, d->m.n, d->m.by_time, buf, cap);
 }
 
 /* What all of them have in common. */

@@ -328,14 +328,11 @@ static int sites(struct drawing *d, int y)
 /* The first allocation that differs, in words; the y below. */
 static int first(struct drawing *d, int y)
 {
-	static const char *const words[] = { "", "only A makes this allocation",
-		"only B makes this allocation", "another size", "another stream",
-		"the same allocation, freed at another place" };
 	char text[700], place[512], a[VC_FORMAT], n[VC_FORMAT];
 
 	if (d->diff->first == VC_DIFF_NONE)
 		return y;
-	snprintf(text, sizeof(text), "Where they part: %s", words[d->diff->first]);
+	snprintf(text, sizeof(text), "Where they part: %s", vc_parting_text(d->diff->first));
 	vc_svg_say(&d->page.svg, text, VC_MARGIN, y + 200, VC_T_HEAD, VC_START, "bad",
 		   d->page.w - 2 * VC_MARGIN);
 	y += 200;
@@ -353,26 +350,12 @@ static int first(struct drawing *d, int y)
 	return y + 150;
 }
 
-static void title_text(const struct drawing *d, char *buf, size_t cap)
-{
-	uint64_t a = d->side[0].r->stats.peak_reserved, b = d->side[1].r->stats.peak_reserved;
-	char x[VC_FORMAT], y[VC_FORMAT], by[VC_FORMAT];
-
-	if (a == b)
-		snprintf(buf, cap, "B needs as much as A: %s; the requests are %sthe same",
-			 vc_format_bytes(a, x), d->diff->first == VC_DIFF_NONE ? "" : "not ");
-	else
-		snprintf(buf, cap, "B needs %s %s than A: %s instead of %s",
-			 vc_format_bytes(a < b ? b - a : a - b, by), a < b ? "more" : "less",
-			 vc_format_bytes(b, x), vc_format_bytes(a, y));
-}
-
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
 	char title[256], text[500], a[160], b[160];
 
-	title_text(d, title, sizeof(title));
+	vc_change_text(d->side[0].r, d->side[1].r, d->diff, VC_PAGE, title, sizeof(title));
 	vc_trace_name(d->side[0].r, a, sizeof(a));
 	vc_trace_name(d->side[1].r, b, sizeof(b));
 	snprintf(text, sizeof(text), "A: %s \xC2\xB7 B: %s \xC2\xB7 reserved, at its own settings, "

@@ -97,16 +97,6 @@ static bool is_rising(const struct drawing *d)
 	return up >= 0;
 }
 
-/* What is taken: it fits, at the upper end of its band as well, with 5 % of the card left. */
-static bool is_safe(const struct vc_result *r)
-{
-	uint64_t most = r->trust.used_high > r->stats.peak_used ? r->trust.used_high :
-								  r->stats.peak_used;
-
-	return vc_result_verdict(r) == VC_FITS &&
-	       (!r->info.capacity || most <= r->info.capacity / 100 * 95);
-}
-
 static void recommend(struct drawing *d)
 {
 	d->rising = is_rising(d);
@@ -115,21 +105,10 @@ static void recommend(struct drawing *d)
 		for (size_t k = 0; k < d->columns; k++) {
 			size_t at = d->rising ? d->columns - 1 - k : k;
 
-			if (d->best[i] < 0 && d->cell[i][at] && is_safe(d->cell[i][at]))
+			if (d->best[i] < 0 && d->cell[i][at] && vc_has_spare(d->cell[i][at]))
 				d->best[i] = (int)at;
 		}
 	}
-}
-
-static void value_text(double v, char *buf, size_t cap)
-{
-	double whole = floor(v);
-
-	if (v - whole < 0.0005 || whole > 1e9)
-		snprintf(buf, cap, "%llu", (unsigned long long)whole);
-	else
-		snprintf(buf, cap, "%llu.%02u", (unsigned long long)whole,
-			 (unsigned)((v - whole) * 100 + 0.5) % 100);
 }
 
 /* "12.9" of the unit that all have; with a mark where it is not simply that it fits. */
@@ -176,7 +155,7 @@ static void draw_cell(struct drawing *d, size_t row, size_t column, struct vc_bo
 			      VC_MIDDLE, v == VC_OOM ? "bad" : "fg", b.w - 40, false, false };
 
 	vc_svg_put(s, "<g><title>%e, ", d->row[row]);
-	value_text(d->column[column], text, sizeof(text));
+	vc_varied_text(d->column[column], text, sizeof(text));
 	vc_svg_put(s, "%e %s: %s, ", d->vary, text, vc_verdict_word(r, NULL));
 	vc_svg_put(s, "%s used</title>", vc_format_bytes(r->stats.peak_used, a));
 	s->titles++;
@@ -259,7 +238,7 @@ static int grid(struct drawing *d, int y)
 	frontier(d, b, w);
 	y += (int)d->rows * CELL;
 	for (size_t k = 0; k < d->columns; k += (size_t)every) {
-		value_text(d->column[k], text, sizeof(text));
+		vc_varied_text(d->column[k], text, sizeof(text));
 		vc_svg_say(s, text, b.x + (int)k * w + w / 2, y + 190, VC_T_BODY, VC_MIDDLE, "fg",
 			   0);
 	}
@@ -290,7 +269,7 @@ static int moments(struct drawing *d, int y)
 		for (int k = 0; k < 2; k++) {
 			if (at[k] < 0)
 				continue;
-			value_text(d->column[at[k]], value, sizeof(value));
+			vc_varied_text(d->column[at[k]], value, sizeof(value));
 			snprintf(name[n], sizeof(name[n]), "%.40s, %.15s %s", d->row[i], d->vary,
 				 value);
 			of[n] = (struct vc_subject){ name[n], NULL, d->cell[i][at[k]] };
@@ -302,21 +281,12 @@ static int moments(struct drawing *d, int y)
 
 static void title_text(const struct drawing *d, char *buf, size_t cap)
 {
-	char value[40];
-	size_t named = 0;
+	struct vc_named of[MOST];
 
-	snprintf(buf, cap, "The %s %s tried that fits with 5 %% to spare: ",
-		 d->rising ? "largest" : "smallest", d->vary);
-	for (size_t i = 0; i < d->rows && named < 5; i++) {
-		if (d->best[i] < 0)
-			snprintf(value, sizeof(value), "none");
-		else
-			value_text(d->column[d->best[i]], value, sizeof(value));
-		snprintf(buf + strlen(buf), cap - strlen(buf), "%s%.40s: %s", named++ ? ", " : "",
-			 d->row[i], value);
-	}
-	if (named < d->rows)
-		snprintf(buf + strlen(buf), cap - strlen(buf), ", ...");
+	for (size_t i = 0; i < d->rows; i++)
+		of[i] = (struct vc_named){ d->row[i], d->best[i] < 0 ? NULL :
+					    d->cell[i][d->best[i]] };
+	vc_choice_text(d->vary, d->rising, of, d->rows, buf, cap);
 }
 
 static int legend(struct drawing *d, int y)

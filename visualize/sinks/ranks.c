@@ -18,8 +18,8 @@ struct drawing {
 	size_t n, given;
 	bool by_time;
 	int left;
-	uint64_t top, mean, least, most, span;
-	size_t worst;
+	uint64_t top;
+	struct vc_spread spread;
 };
 
 static int order(const void *a, const void *b)
@@ -36,22 +36,14 @@ static int order(const void *a, const void *b)
 
 static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_error *err)
 {
-	uint64_t sum = 0;
+	struct vc_named of[MOST];
 
 	d->by_time = true;
-	d->least = UINT64_MAX;
 	for (size_t i = 0; i < d->n; i++) {
-		const struct vc_result *r = d->rank[i].r;
-		uint64_t peak = r->stats.peak_reserved;
-		d->by_time = d->by_time && vc_wants_time(cfg, r);
-		sum += peak / d->n;
-		d->least = peak < d->least ? peak : d->least;
-		if (peak > d->most) {
-			d->most = peak;
-			d->worst = i;
-		}
+		of[i].r = d->rank[i].r;
+		d->by_time = d->by_time && vc_wants_time(cfg, d->rank[i].r);
 	}
-	d->mean = sum;
+	d->spread = vc_spread_of(of, d->n);
 	for (size_t i = 0; i < d->n; i++) {
 		struct rank *k = &d->rank[i];
 		VC_TRY(vc_classes_init(&k->classes, k->r, err));
@@ -152,7 +144,7 @@ static void strip(struct drawing *d, size_t i, int y)
 	l = (struct vc_label){ right + 460, y + 250, VC_T_HEAD, VC_START, color, 0, false, false };
 	vc_verdict_icon(s, k->r, right + 220, y + 150);
 	vc_svg_label(s, &l, vc_format_bytes(k->r->stats.peak_reserved, a));
-	int64_t more = (int64_t)k->r->stats.peak_reserved - (int64_t)d->mean;
+	int64_t more = (int64_t)k->r->stats.peak_reserved - (int64_t)d->spread.mean;
 	snprintf(text, sizeof(text), "%s%s to the mean", more < 0 ? "\xE2\x88\x92" : "+",
 		 vc_format_bytes((uint64_t)(more < 0 ? -more : more), a));
 	l = (struct vc_label){ right + 220, y + 450, VC_T_SMALL, VC_START, "mut", 0, false, false };
@@ -164,51 +156,40 @@ static int tiles(struct drawing *d, int y)
 {
 	struct vc_tile t[4] = { 0 };
 	char a[VC_FORMAT], b[VC_FORMAT];
-	size_t ooms = 0, flushes = 0, open = 0;
+	const struct vc_spread *k = &d->spread;
 
-	for (size_t i = 0; i < d->n; i++) {
-		ooms += vc_result_verdict(d->rank[i].r) == VC_OOM;
-		flushes += vc_result_verdict(d->rank[i].r) == VC_FLUSHES;
-		open += vc_result_verdict(d->rank[i].r) == VC_UNDECIDED;
-	}
 	snprintf(t[0].label, sizeof(t[0].label), "Largest peak");
-	snprintf(t[0].value, sizeof(t[0].value), "%s", vc_format_bytes(d->most, a));
-	rank_name(d->rank[d->worst].r, t[0].note, sizeof(t[0].note));
+	snprintf(t[0].value, sizeof(t[0].value), "%s", vc_format_bytes(d->spread.most, a));
+	rank_name(d->rank[d->spread.worst].r, t[0].note, sizeof(t[0].note));
 	snprintf(t[1].label, sizeof(t[1].label), "Smallest peak");
-	snprintf(t[1].value, sizeof(t[1].value), "%s", vc_format_bytes(d->least, a));
-	snprintf(t[1].note, sizeof(t[1].note), "mean %s", vc_format_bytes(d->mean, a));
+	snprintf(t[1].value, sizeof(t[1].value), "%s", vc_format_bytes(d->spread.least, a));
+	snprintf(t[1].note, sizeof(t[1].note), "mean %s", vc_format_bytes(d->spread.mean, a));
 	snprintf(t[2].label, sizeof(t[2].label), "Imbalance");
 	snprintf(t[2].value, sizeof(t[2].value), "%s",
-		 vc_format_percent(d->most - d->mean, d->mean ? d->mean : 1, b));
+		 vc_format_percent(d->spread.most - d->spread.mean, d->spread.mean ? d->spread.mean : 1, b));
 	snprintf(t[2].note, sizeof(t[2].note), "of the largest over the mean");
 	snprintf(t[3].label, sizeof(t[3].label), "Run out of memory");
-	snprintf(t[3].value, sizeof(t[3].value), "%zu of %zu", ooms, d->n);
-	if (open)
-		snprintf(t[3].note, sizeof(t[3].note), "%zu undecided, %zu only by flushing", open,
-			 flushes);
+	snprintf(t[3].value, sizeof(t[3].value), "%zu of %zu", k->ooms, d->n);
+	if (k->open)
+		snprintf(t[3].note, sizeof(t[3].note), "%zu undecided, %zu only by flushing",
+			 k->open, k->flushes);
 	else
-		snprintf(t[3].note, sizeof(t[3].note), "%zu fit only by flushing", flushes);
+		snprintf(t[3].note, sizeof(t[3].note), "%zu fit only by flushing", k->flushes);
 	t[0].color = t[1].color = t[2].color = "fg";
-	t[3].color = ooms ? "bad" : open ? "open" : "fg";
+	t[3].color = k->ooms ? "bad" : k->open ? "open" : "fg";
 	return vc_page_tiles(&d->page, y, t, 4);
 }
 
 static void title_text(const struct drawing *d, char *buf, size_t cap)
 {
-	const struct vc_result *r = d->rank[d->worst].r;
-	uint64_t more = d->most - d->mean, percent = vc_muldiv(more, 100, d->mean ? d->mean : 1);
-	char name[160];
+	char name[MOST][160];
+	struct vc_named of[MOST];
 
-	rank_name(r, name, sizeof(name));
-	if (d->n == 1)
-		vc_answer_text(r, d->by_time, buf, cap);
-	else if (percent)
-		snprintf(buf, cap, "%.120s peaks %llu %% above the mean of %zu%s", name,
-			 (unsigned long long)percent, d->n,
-			 vc_result_verdict(r) == VC_OOM ? ", and runs out of memory" : "");
-	else
-		snprintf(buf, cap, "All %zu peak within 1 %% of their mean%s", d->n,
-			 vc_result_verdict(r) == VC_OOM ? ", and run out of memory" : "");
+	for (size_t i = 0; i < d->n; i++) {
+		rank_name(d->rank[i].r, name[i], sizeof(name[i]));
+		of[i] = (struct vc_named){ name[i], d->rank[i].r };
+	}
+	vc_uneven_text(of, d->n, d->by_time, buf, cap);
 }
 
 static int legend(struct drawing *d, int y)
@@ -227,9 +208,9 @@ static int fullest(struct drawing *d, int y)
 {
 	char name[160];
 
-	rank_name(d->rank[d->worst].r, name, sizeof(name));
+	rank_name(d->rank[d->spread.worst].r, name, sizeof(name));
 	return vc_page_facts_of(&d->page, y,
-				&(struct vc_subject){ name, NULL, d->rank[d->worst].r }, 1,
+				&(struct vc_subject){ name, NULL, d->rank[d->spread.worst].r }, 1,
 				VC_ASK_ALL);
 }
 

@@ -109,8 +109,8 @@ static const struct bar *recommend(const struct drawing *d)
 
 	for (size_t i = 0; i < d->n; i++) {
 		const struct bar *b = &d->bar[i];
-		uint64_t cap = b->r->info.capacity;
-		if (vc_result_verdict(b->r) != VC_FITS || (cap && most_of(b->r) > cap / 100 * 95))
+
+		if (!vc_has_spare(b->r))
 			continue;
 		if (!best || (d->capacities ? b->value < best->value : b->value > best->value) ||
 		    (b->column == best->column && peak_of(b->r) < peak_of(best->r)))
@@ -215,17 +215,6 @@ static void draw_bar(struct drawing *d, const struct bar *b, int x, int w)
 	vc_svg_put(s, "</g>\n");
 }
 
-static void value_text(double v, char *buf, size_t cap)
-{
-	double whole = floor(v);
-
-	if (v - whole < 0.0005 || whole > 1e9)
-		snprintf(buf, cap, "%llu", (unsigned long long)whole);
-	else
-		snprintf(buf, cap, "%llu.%02u", (unsigned long long)whole,
-			 (unsigned)((v - whole) * 100 + 0.5) % 100);
-}
-
 static void bars(struct drawing *d)
 {
 	struct vc_svg *s = &d->page.svg;
@@ -259,7 +248,7 @@ static void bars(struct drawing *d)
 				     0,
 				     false,
 				     false };
-		value_text(d->value[i], text, sizeof(text));
+		vc_varied_text(d->value[i], text, sizeof(text));
 		if (vc_svg_is_clear(s, vc_svg_measure(&l, text)))
 			vc_svg_label(s, &l, text);
 	}
@@ -343,7 +332,7 @@ static int advice(struct drawing *d, int x, int y)
 				 "none fits with room to spare");
 	}
 	y = side_line(d, x, y, VC_T_SMALL, "mut", "Recommended");
-	value_text(b->value, value, sizeof(value));
+	vc_varied_text(b->value, value, sizeof(value));
 	snprintf(text, sizeof(text), "%s %s", d->vary ? d->vary : "run", value);
 	y = side_line(d, x, y + 80, VC_T_KPI, "fg", text);
 	y = side_line(d, x, y, VC_T_BODY, "fg", d->series[b->series]);
@@ -420,7 +409,7 @@ static int moments(struct drawing *d, int y)
 	for (size_t i = 0; i < 2; i++) {
 		if (!of[i])
 			continue;
-		value_text(of[i]->value, value, sizeof(value));
+		vc_varied_text(of[i]->value, value, sizeof(value));
 		snprintf(name[n], sizeof(name[n]), "%.40s %s", d->vary ? d->vary : "run", value);
 		subject[n] = (struct vc_subject){ name[n], NULL, of[i]->r };
 		n++;
@@ -430,27 +419,10 @@ static int moments(struct drawing *d, int y)
 
 static void title_text(const struct drawing *d, char *buf, size_t cap)
 {
-	const char *gpu = d->bar[0].r->info.gpu;
-	char value[40];
+	const char *gpu = d->capacities ? NULL : d->bar[0].r->info.gpu;
 
-	if (!d->best) {
-		snprintf(buf, cap, "No %s fits%s%.60s with room to spare",
-			 d->vary ? d->vary : "run", gpu && !d->capacities ? " on " : "",
-			 gpu && !d->capacities ? gpu : "");
-		return;
-	}
-	value_text(d->best->value, value, sizeof(value));
-	if (d->vary && !strcmp(d->vary, "capacity"))
-		snprintf(value + strlen(value), sizeof(value) - strlen(value), " GiB");
-	bool last = d->best->column == (d->capacities ? 0 : d->columns - 1);
-
-	snprintf(buf, cap, "%s %s is the %s %sthat fits%s%.60s with 5 %% to spare",
-		 d->vary ? d->vary : "run", value,
-		 d->capacities ? "smallest" : "largest", last ? "tried " : "",
-		 gpu && !d->capacities ? " on " : "",
-		 gpu && !d->capacities ? gpu : "");
-	if (*buf >= 'a' && *buf <= 'z')
-		*buf = (char)(*buf - 'a' + 'A');
+	vc_choice_text(d->vary ? d->vary : "run", !d->capacities,
+		       &(struct vc_named){ gpu, d->best ? d->best->r : NULL }, 1, buf, cap);
 }
 
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,

@@ -148,11 +148,8 @@ class Run(_Short):
                 "low": low, "high": high, "peak_used": self.peak_used, "level": self.level}
 
     def __str__(self) -> str:
-        where = self.gpu or gib(self.capacity)
-        if self.json.get("cannot_tell"):
-            return f"{self.verdict} on {where}: {self.json['cannot_tell']}"
-        return (f"{self.verdict} on {where}: {gib(self.peak_used)} of {gib(self.capacity)} used at "
-                f"the peak")
+        said = self.json.get("cannot_tell") or self.json["findings"]["text"]["answer"]
+        return f"{self.gpu or gib(self.capacity)}: {said}"
 
 
 @dataclass(frozen=True, repr=False)

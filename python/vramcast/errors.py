@@ -26,5 +26,5 @@ class DoesNotFit(VramcastError):
 
     >>> vramcast.sim("run.vct", capacity="1GiB").require_fit()
     Traceback (most recent call last):
-    vramcast.errors.DoesNotFit: oom on 1.00 GiB: 1018.00 MiB of 1.00 GiB used at the peak
+    vramcast.errors.DoesNotFit: 1.00 GiB: Runs out of memory at event 428: 0.93 of 1 GiB in use, 9 MiB asked for
     """

@@ -30,7 +30,7 @@ def sim(path: Paths, gpu: Names = None, set: Values = None,  # noqa: A002 - the 
     >>> answer.fits, answer.peak_reserved
     (True, 1897922560)
     >>> print(vramcast.sim(["gpt8.vct@batch=8", "gpt16.vct@batch=16"], gpu="l40s", set={"batch": 32}))
-    fits on l40s: 18.66 GiB of 44.31 GiB used at the peak
+    l40s: Fits: 18.7 of 44.3 GiB used
     """
     words = program.options({"gpu": gpu, "transform": transform, **options}, set) + program.paths(path)
     if not picture:

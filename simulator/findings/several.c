@@ -102,7 +102,8 @@ void vc_uneven_text(const struct vc_named *of, size_t n, bool by_time, char *buf
 void vc_change_text(const struct vc_result *ra, const struct vc_result *rb,
 		    const struct vc_diff *d, enum vc_units u, char *buf, size_t cap)
 {
-	uint64_t a = ra->stats.peak_reserved, b = rb->stats.peak_reserved, by = a < b ? b - a : a - b;
+	uint64_t a = ra->stats.peak_reserved, b = rb->stats.peak_reserved;
+	uint64_t by = a < b ? b - a : a - b;
 	const struct vc_diff_site *s = d->n && d->at[0].live[0] != d->at[0].live[1] ? d->at : NULL;
 	char x[VC_FORMAT], y[VC_FORMAT], z[VC_FORMAT];
 	size_t used = 0;
@@ -128,9 +129,9 @@ void vc_change_text(const struct vc_result *ra, const struct vc_result *rb,
 		    a ? 100.0 * ((double)b - (double)a) / (double)a : 0);
 	if (u == VC_PAGE || d->first == VC_DIFF_NONE || !s)
 		return;
-	vc_bytes_text(s->live[0] < s->live[1] ? s->live[1] - s->live[0] : s->live[0] - s->live[1], z);
+	by = s->live[0] < s->live[1] ? s->live[1] - s->live[0] : s->live[0] - s->live[1];
 	ADD("; most of the change is at %s (%s%s at the peak)", s->site,
-	    s->live[0] < s->live[1] ? "+" : "-", z);
+	    s->live[0] < s->live[1] ? "+" : "-", vc_bytes_text(by, z));
 }
 
 const char *vc_parting_text(enum vc_diff_kind k)
@@ -171,8 +172,9 @@ void vc_choice_text(const char *vary, bool largest, const struct vc_named *of, s
 	char value[40];
 	size_t used = 0;
 
-	ADD("The %s %s tried that fits%s%.60s with 5 %% to spare: ", largest ? "largest" : "smallest",
-	    vary, n == 1 && of->name ? " on " : "", n == 1 && of->name ? of->name : "");
+	ADD("The %s %s tried that fits%s%.60s with 5 %% to spare: ",
+	    largest ? "largest" : "smallest", vary, n == 1 && of->name ? " on " : "",
+	    n == 1 && of->name ? of->name : "");
 	for (size_t i = 0; i < n && i < 5; i++) {
 		if (of[i].r)
 			vc_varied_text(of[i].r->info.value, value, sizeof(value));

@@ -4,7 +4,7 @@
  * undecided is skipped. */
 
 #include "common/io.h"
-#include "common/format.h"
+#include "simulator/findings/findings.h"
 #include "visualize/sink.h"
 
 struct config { uint64_t flushes; };
@@ -50,49 +50,29 @@ static void put_name(struct vc_output *o, const struct vc_run_info *i)
 		vc_output_printf(o, " %s=%.15g", i->vary, i->value);
 }
 
-static void put_skipped(struct vc_output *o, const struct vc_result *r)
-{
-	char low[VC_FORMAT], high[VC_FORMAT], all[VC_FORMAT];
-
-	if (r->trust.endless)
-		vc_output_text(o, "    <skipped message=\"undecided: the recording ends before the "
-			       "run does\"/>\n");
-	else
-		vc_output_printf(o, "    <skipped message=\"undecided: uses between %s and %s of "
-				 "%s\"/>\n", vc_format_bytes(r->trust.used_low, low),
-				 vc_format_bytes(r->trust.used_high, high),
-				 vc_format_bytes(r->info.capacity, all));
-}
-
 static void test_case(struct vc_output *o, const struct vc_result *r, const struct config *c)
 {
-	char used[VC_FORMAT], all[VC_FORMAT];
+	enum vc_verdict v = vc_result_verdict(r);
+	char answer[VC_SAY];
 
+	vc_answer_text(r, false, answer, sizeof(answer));
 	vc_output_text(o, "  <testcase classname=\"");
 	put(o, r->info.trace);
 	vc_output_text(o, "\" name=\"");
 	put_name(o, &r->info);
 	vc_output_text(o, "\">\n");
-	vc_format_bytes(r->stats.peak_used, used);
+	if (fails(r, c) || v == VC_UNDECIDED) {
+		vc_output_printf(o, v == VC_UNDECIDED ? "    <skipped message=\"" :
+				 "    <failure type=\"%s\" message=\"", vc_verdict_name(v));
+		put(o, answer);
+		vc_output_text(o, v == VC_UNDECIDED ? "\"/>\n" : "\">");
+	}
 	if (fails(r, c)) {
-		vc_output_printf(
-			o, "    <failure type=\"%s\" message=\"%s: %s of %s at the peak\">",
-			vc_verdict_name(vc_result_verdict(r)),
-			vc_result_verdict(r) == VC_OOM ? "runs out of memory" :
-							 "fits only by emptying its cache",
-			used,
-			r->info.capacity ? vc_format_bytes(r->info.capacity, all) :
-					   "unlimited memory");
 		put(o, r->oom.message);
 		vc_output_text(o, "</failure>\n");
 	}
-	if (vc_result_verdict(r) == VC_UNDECIDED)
-		put_skipped(o, r);
-	vc_output_printf(o, "    <system-out>peak used %s", used);
-	if (r->has_interval)
-		vc_output_printf(o, " (between %s and %s)",
-				 vc_format_bytes(r->trust.used_low, used),
-				 vc_format_bytes(r->trust.used_high, all));
+	vc_output_text(o, "    <system-out>");
+	put(o, answer);
 	if (r->trust.level)
 		vc_output_printf(o, "; level %s, %s", vc_level_name(r->trust.level),
 				 r->trust.reproduced ? "checked and reproduced" :
@@ -120,7 +100,7 @@ static int junit_write(const struct vc_result *runs, size_t n, const void *confi
 	return VC_OK;
 }
 
-static const char *const reads[] = { "oom", NULL };
+static const char *const reads[] = { "oom", "moment", NULL };
 
 const struct vc_sink_type vc_sink_junit = {
 	.name = "junit", .extension = "xml",

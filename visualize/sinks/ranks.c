@@ -166,7 +166,7 @@ static int tiles(struct drawing *d, int y)
 	snprintf(t[1].note, sizeof(t[1].note), "mean %s", vc_format_bytes(d->spread.mean, a));
 	snprintf(t[2].label, sizeof(t[2].label), "Imbalance");
 	snprintf(t[2].value, sizeof(t[2].value), "%s",
-		 vc_format_percent(d->spread.most - d->spread.mean, d->spread.mean ? d->spread.mean : 1, b));
+		 vc_format_percent(k->most - k->mean, k->mean ? k->mean : 1, b));
 	snprintf(t[2].note, sizeof(t[2].note), "of the largest over the mean");
 	snprintf(t[3].label, sizeof(t[3].label), "Run out of memory");
 	snprintf(t[3].value, sizeof(t[3].value), "%zu of %zu", k->ooms, d->n);

@@ -47,17 +47,6 @@ int vc_multiples_init(struct vc_multiples *m, struct vc_page *page, const struct
 	return VC_OK;
 }
 
-/* The last column of a shorter run must not be stretched over the rest of the shared axis. */
-static void cut(struct vc_multiple *p, bool by_time)
-{
-	const struct vc_bucket *z = &p->r->curve.at[p->r->curve.n - 1];
-	uint32_t end = vc_columns_x(&p->columns, by_time ? z->last_ns : z->last_event + 1);
-	struct vc_column *last = p->columns.n ? &p->columns.at[p->columns.n - 1] : NULL;
-
-	if (last)
-		last->to = end > last->from ? end : last->from + 1;
-}
-
 static void panel_head(struct vc_multiples *m, const struct vc_multiple *p, struct vc_box b)
 {
 	struct vc_svg *s = &m->page->svg;
@@ -99,7 +88,6 @@ int vc_multiples_draw(struct vc_multiples *m, int y)
 		vc_svg_put(&m->page->svg, "<g>\n"); /* browsers dislike many siblings */
 		vc_plot_grid(&p->plot, !col);
 		if (p->r->curve.n) {
-			cut(p, m->by_time);
 			vc_plot_areas(&p->plot);
 			vc_plot_capacity(&p->plot, false);
 			vc_plot_oom(&p->plot);

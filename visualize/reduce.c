@@ -201,18 +201,39 @@ static void summarise(struct vc_columns *k)
 		for (int s = 0; s < VC_SLOTS; s++)
 			k->used[s] = k->used[s] || c->layer[s];
 	}
-	if (k->n)
-		k->at[k->n - 1].to = k->width;
+}
+
+/* When the work is done: kernels run on after the last event, but not after a failure. */
+static uint64_t done_ns(const struct vc_result *r, const struct vc_bucket *last)
+{
+	uint64_t end = last->last_ns;
+
+	for (size_t i = 0; i < r->steps.kernels && !r->oom.happened; i++) {
+		const struct vc_kernel_at *k = &r->steps.kernel[i];
+
+		end = k->start_ns + k->duration_ns > end ? k->start_ns + k->duration_ns : end;
+	}
+	return end;
+}
+
+/* Where the last column ends: beyond the run there is nothing. */
+static void end_columns(struct vc_columns *k, const struct vc_result *r, const struct vc_bucket *z)
+{
+	struct vc_column *last = k->n ? &k->at[k->n - 1] : NULL;
+	uint32_t end = vc_columns_x(k, k->by_time ? done_ns(r, z) : z->last_event + 1);
+
+	if (last)
+		last->to = end > last->from ? end : last->from + 1;
 }
 
 /* Where the x axis begins and how long it is. */
-static void set_range(struct vc_columns *k, const struct vc_curve *v, size_t n,
+static void set_range(struct vc_columns *k, const struct vc_result *r, const struct vc_bucket *z,
 		      const struct vc_range *range)
 {
-	const struct vc_bucket *a = &v->at[0], *z = &v->at[n - 1];
+	const struct vc_bucket *a = &r->curve.at[0];
 
 	k->first = k->by_time ? a->first_ns : a->first_event;
-	k->span = k->by_time ? z->last_ns - a->first_ns : z->last_event - a->first_event + 1;
+	k->span = k->by_time ? done_ns(r, z) - a->first_ns : z->last_event - a->first_event + 1;
 	if (range && range->span) {
 		k->first = range->first;
 		k->span = range->span;
@@ -239,7 +260,7 @@ int vc_columns_init(struct vc_columns *k, const struct vc_classes *c, bool by_ti
 		return vc_nomem(err, "the columns of the picture");
 	}
 	size_t n = drawn(v);
-	set_range(k, v, n, range);
+	set_range(k, c->r, &v->at[n - 1], range);
 	for (size_t i = 0; i < n; i++) {
 		const struct vc_bucket *b = &v->at[i];
 		uint64_t at = by_time ? b->first_ns : b->first_event;
@@ -261,6 +282,7 @@ int vc_columns_init(struct vc_columns *k, const struct vc_classes *c, bool by_ti
 	}
 	free(sum);
 	summarise(k);
+	end_columns(k, c->r, &v->at[n - 1]);
 	return VC_OK;
 }
 

@@ -29,12 +29,12 @@ static void line(struct vc_words *w, const char *fmt, ...)
 }
 
 static void advice(struct vc_words *w, const struct vc_plan *p, const struct vc_asked *q,
-		   const struct vc_advice *a, size_t number)
+		   const struct vc_advice *a, size_t number, bool grows)
 {
 	char text[VC_SAY], again[2048];
 
 	vc_tried_text(&(struct vc_tried){ a->text, a->verdict, a->has_interval, a->estimate,
-		      a->peak_reserved, a->low, a->high }, number, VC_TERMINAL, text, sizeof(text));
+		      a->peak_reserved, a->low, a->high, grows }, number, VC_TERMINAL, text, sizeof(text));
 	line(w, "  %s", text);
 	if (a->paste[0])
 		line(w, "       %s", a->paste);
@@ -64,6 +64,8 @@ static void keep_tries(struct vc_result *r, const struct vc_plan *p, const struc
 		vc_again(q->opt, q->traces, q->trace, p, a[i].how, again, sizeof(again));
 		at[i] = (struct vc_try){ copy(&r->words, a[i].text), copy(&r->words, a[i].paste),
 					 copy(&r->words, again), a[i].estimate, a[i].run };
+		if (a[i].run)
+			a[i].run->leak = r->leak; /* no change of these ends it */
 	}
 }
 
@@ -82,7 +84,7 @@ int vc_advice_words(const struct vc_plan *p, const struct vc_asked *q, const str
 		line(w, "What would %s, cheapest first (each of them simulated):",
 		     vc_result_verdict(r) == VC_UNDECIDED ? "make it certain" : "have helped");
 		for (size_t i = 0; i < n; i++)
-			advice(w, p, q, &a[i], i + 1);
+			advice(w, p, q, &a[i], i + 1, r->leak.steps > 0);
 		if (a->run)
 			keep_tries(r, p, q, a, n);
 	}

@@ -44,7 +44,7 @@ static const char *phase_at(const struct vc_result *r, uint64_t event)
 		else if (t->mark[i].kind == VC_MARK_END && depth && !--depth)
 			name = "";
 	}
-	return name;
+	return strcmp(name, "other") ? name : "";
 }
 
 /* What the run needs where nothing limits it. The first request that failed is rarely the one that

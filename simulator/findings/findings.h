@@ -124,5 +124,6 @@ struct vc_tried {
 	enum vc_verdict verdict;
 	bool has_interval, estimate;
 	uint64_t reserved, low, high;
+	bool grows; /* the run does, with or without it */
 };
 void vc_tried_text(const struct vc_tried *t, size_t number, enum vc_units u, char *buf, size_t cap);

@@ -429,9 +429,12 @@ static void failure_text(const struct vc_result *r, const struct vc_findings *f,
 {
 	char a[2 * VC_FORMAT], phase[120];
 
-	snprintf(buf, cap, "Runs out of memory at %s", moment_text(r, by_time, a));
 	phase_text(f, phase, sizeof(phase));
-	append(buf, cap, "%s%s", *phase ? " " : "", phase);
+	if (r->info.rebuilt && !r->oom.event)
+		snprintf(buf, cap, "Runs out of memory before the first event");
+	else
+		snprintf(buf, cap, "Runs out of memory at %s%s%s", moment_text(r, by_time, a),
+			 *phase ? " " : "", phase);
 	if (r->info.capacity)
 		append(buf, cap, ": %s in use", vc_format_of(in_use(r), r->info.capacity, a));
 	else

@@ -53,17 +53,35 @@ class Case:
                 self.said.append(("findings.text", text))
 
     def add(self, where, text):
-        if where.endswith((".html", ".svg")):
-            text = re.sub(r"<(script|style|template).*?</\1>", "", text, flags=re.S)
-            parts = re.findall(r"<(?:text|h1|p|title|desc|td|th)\b[^>]*>(.*?)</(?:text|h1|p|title|desc|td|th)>", text, flags=re.S)
-            parts = [html.unescape(re.sub(r"<[^>]*>", "", x)).strip() for x in parts]
-            for i, x in enumerate(parts): # a label and its value; a sentence that goes on in the next line
-                self.said.append((where, x))
-                if i + 1 < len(parts):
-                    self.said.append((where, x + " " + parts[i + 1]))
-        else:
-            for x in re.split(r"(?<!\.)\n\n|\n(?=  )|\n", text):
-                self.said.append((where, " ".join(x.split())))
+        self.said += sentences(where, text)
+
+
+def sentences(where, text):
+    said = []
+    if where.endswith((".html", ".svg")):
+        text = re.sub(r"<(script|style|template).*?</\1>", "", text, flags=re.S)
+        parts = re.findall(r"<(?:text|h1|p|title|desc|td|th)\b[^>]*>(.*?)</(?:text|h1|p|title|desc|td|th)>", text, flags=re.S)
+        parts = [html.unescape(re.sub(r"<[^>]*>", "", x)).strip() for x in parts]
+        for i, x in enumerate(parts): # a label and its value; a sentence that goes on in the next line
+            said.append((where, x))
+            if i + 1 < len(parts):
+                said.append((where, x + " " + parts[i + 1]))
+    else:
+        for x in re.split(r"(?<!\.)\n\n|\n(?=  )|\n", text):
+            said.append((where, " ".join(x.split())))
+    return said
+
+
+def value(text):
+    """A value that was varied, as a number: "40G" is 40."""
+    return float(re.match(r"[\d.]+", str(text)).group(0))
+
+
+def holds(judge, m, r):
+    try:
+        return judge(m, r, r["findings"])
+    except (KeyError, TypeError, ValueError):
+        return False
 
 
 def near(text, unit, told):
@@ -296,7 +314,18 @@ def main():
         print("# " + x)
     print("%s 1 - %d runs of %d recordings, %d sentences of which %d are judged: %d contradictions" % (
         "not ok" if bad or not cases else "ok", len(cases), len(walks), sentences, sum(spoken.values()), len(bad)))
+    import several
+    beside, heard, wrong = [], {}, []
+    for v in several.views(asked):
+        beside.append(v)
+        wrong += v.judged(v.record, heard)
+    for x in wrong[:40]:
+        print("# " + x)
+    print("%s 2 - %d views of several runs, differences and messages, %d sentences judged: %d contradictions" % (
+        "not ok" if wrong else "ok", len(beside), sum(heard.values()), len(wrong)))
+    bad += wrong
     silent = [p.pattern for p, _ in RULES if p.pattern not in spoken]
+    silent += [p.pattern for k in several.RULES.values() for p, _ in k if p.pattern not in heard]
     for p in silent:
         print("# nobody says: " + p[:80])
     failed = bool(bad) or not cases
@@ -319,10 +348,19 @@ def main():
             noticed += found is not None
             if not found:
                 print("# not noticed: %s (%s)" % (name, where))
-        print("%s 2 - mutations of the record: %d of %d noticed" % ("ok" if noticed == tried and tried >= 30 else "not ok", noticed, tried))
+        changes = {}
+        for v in beside:
+            for name, record in several.mutations(v):
+                changes[name] = changes.get(name) or bool(v.judged(record))
+        tried, noticed = tried + len(changes), noticed + sum(changes.values())
+        for name in [n for n, seen in changes.items() if not seen]:
+            print("# not noticed: " + name)
+        print("%s 3 - mutations of the record: %d of %d noticed" % ("ok" if noticed == tried and tried >= 30 else "not ok", noticed, tried))
         failed |= noticed < tried or tried < 30
-    print("1..%d" % (2 if mutate else 1))
+    print("1..%d" % (3 if mutate else 2))
     sys.exit(failed)
 
 
-main()
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    main()

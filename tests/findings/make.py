@@ -63,9 +63,12 @@ class Profile:
         self.events.append({"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d" % n, "ts": self.at, "dur": 10})
         self.at += 100
 
+    def kernel(self, us):
+        self.events.append({"ph": "X", "cat": "kernel", "name": "gemm", "ts": self.at, "dur": us, "args": {"device": 0, "stream": 7}})
+
     def save(self, path):
         for e in self.events: # what was reserved is not known: as much as was allocated
-            if "args" in e:
+            if "Bytes" in e.get("args", {}):
                 e["args"]["Total Reserved"] = e["args"]["Total Allocated"]
         with open(path, "w") as f:
             json.dump({"traceEvents": self.events}, f)
@@ -138,6 +141,9 @@ def main(to):
     save("leak-snapshot.pickle", leak(12, 64, kind=Snapshot), "-g t4")
     save("steady.json", leak(8, 0), "", "-g t4", "--capacity 300MiB --context 0", "--capacity 260MiB --context 0")
     save("varying.json", varying(14), "", "-g t4", "--capacity 150MiB --context 0")
+    late = leak(4, 0)
+    late.kernel(30000) # goes on long after the last allocation
+    save("late.json", late, "-g t4")
     save("holes.pickle", holes(24, 40, 60), "", "--capacity 1000MiB --context 0", "--capacity 1100MiB --context 0",
          "--capacity 1000MiB --context 0 --conf expandable_segments:True")
     save("holes-large.pickle", holes(100, 30, 250), "-g t4", "--capacity 3200MiB --context 0")

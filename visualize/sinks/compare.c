@@ -193,7 +193,7 @@ static int compare_write(const struct vc_result *runs, size_t n, const void *con
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "oom", "moment", NULL };
+static const char *const reads[] = { "timeline", "lives", "oom", "moment", "steps", NULL };
 
 const struct vc_sink_type vc_sink_compare = {
 	.name = "compare", .extension = "svg",

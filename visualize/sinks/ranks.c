@@ -34,21 +34,55 @@ static int order(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static uint64_t first_of(const struct drawing *d, size_t i)
+{
+	const struct vc_bucket *a = &d->rank[i].r->curve.at[0];
+
+	return d->by_time ? a->first_ns : a->first_event;
+}
+
+/* What holds them all. false: they were not recorded together, and each begins at 0. */
+static bool one_clock(const struct drawing *d, struct vc_range *all)
+{
+	uint64_t end = 0, longest = 1;
+
+	*all = (struct vc_range){ UINT64_MAX, 0 };
+	for (size_t i = 0; i < d->n; i++) {
+		const struct vc_curve *v = &d->rank[i].r->curve;
+		const struct vc_bucket *z = &v->at[v->n - 1];
+		uint64_t first = first_of(d, i), last = d->by_time ? z->last_ns : z->last_event + 1;
+
+		all->first = first < all->first ? first : all->first;
+		end = last > end ? last : end;
+		longest = last - first > longest ? last - first : longest;
+	}
+	all->span = end - all->first;
+	if (d->by_time && all->span / 4 <= longest)
+		return true;
+	all->span = longest;
+	return false;
+}
+
 static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_error *err)
 {
 	struct vc_named of[MOST];
+	struct vc_range all;
+	bool together;
 
 	d->by_time = true;
 	for (size_t i = 0; i < d->n; i++) {
 		of[i].r = d->rank[i].r;
 		d->by_time = d->by_time && vc_wants_time(cfg, d->rank[i].r);
 	}
+	together = one_clock(d, &all);
 	d->spread = vc_spread_of(of, d->n);
 	for (size_t i = 0; i < d->n; i++) {
 		struct rank *k = &d->rank[i];
 		VC_TRY(vc_classes_init(&k->classes, k->r, err));
+		if (!together)
+			all.first = first_of(d, i);
 		VC_TRY(vc_columns_init(&k->columns, &k->classes, d->by_time, (uint32_t)cfg->width,
-				       NULL, err));
+				       &all, err));
 		k->plot = (struct vc_plot){ .page = &d->page, .c = &k->classes, .k = &k->columns };
 		vc_plot_scale(&k->plot);
 		d->top = k->plot.top > d->top ? k->plot.top : d->top;
@@ -270,7 +304,7 @@ static int ranks_write(const struct vc_result *runs, size_t n, const void *confi
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "oom", "moment", NULL };
+static const char *const reads[] = { "timeline", "lives", "oom", "moment", "steps", NULL };
 
 const struct vc_sink_type vc_sink_ranks = {
 	.name = "ranks", .extension = "svg",

@@ -34,7 +34,8 @@ static void advice(struct vc_words *w, const struct vc_plan *p, const struct vc_
 	char text[VC_SAY], again[2048];
 
 	vc_tried_text(&(struct vc_tried){ a->text, a->verdict, a->has_interval, a->estimate,
-		      a->peak_reserved, a->low, a->high, grows }, number, VC_TERMINAL, text, sizeof(text));
+		      a->peak_reserved, a->low, a->high, grows }, number, VC_TERMINAL, text,
+		      sizeof(text));
 	line(w, "  %s", text);
 	if (a->paste[0])
 		line(w, "       %s", a->paste);

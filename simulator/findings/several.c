@@ -232,8 +232,8 @@ void vc_tried_text(const struct vc_tried *t, size_t number, enum vc_units u, cha
 	char a[2 * VC_FORMAT], low[VC_FORMAT], high[VC_FORMAT];
 	size_t used = 0;
 
-	ADD("%zu. %s: %s, ", number, t->text, t->verdict == VC_FITS ?
-	    t->grows ? "fits, but grows" : "fits" : t->verdict == VC_FLUSHES ? "still empties its cache" : "may fit, undecided");
+	ADD("%zu. %s: %s, ", number, t->text, t->verdict == VC_FLUSHES ? "still empties its cache" :
+	    t->verdict != VC_FITS ? "may fit, undecided" : t->grows ? "fits, but grows" : "fits");
 	if (u == VC_PAGE)
 		ADD("%s", t->has_interval ? vc_format_band(t->low, t->high, a) :
 					    vc_format_bytes(t->reserved, a));

@@ -45,7 +45,8 @@ static int commands(struct drawing *d, int y)
 
 		vc_tried_text(&(struct vc_tried){ t->text, vc_result_verdict(t->run),
 			      t->run->has_interval, t->estimate, t->run->stats.peak_reserved,
-			      t->run->low, t->run->high, t->run->leak.steps > 0 }, i + 1, VC_PAGE, text, sizeof(text));
+			      t->run->low, t->run->high, t->run->leak.steps > 0 }, i + 1, VC_PAGE,
+			      text, sizeof(text));
 		y = put_lines(d, text, VC_T_STRONG, y);
 		y = put_lines(d, t->paste, VC_T_MONO, y + 20);
 		y = put_lines(d, t->again, VC_T_MONO, y) + 120;

@@ -169,6 +169,9 @@ int vc_null_attribute(int attribute, int device)
 	case 106: return c->blocks_sm;
 	case 108: return c->cc >= 80 ? (int)(c->l2 / 2) : 0; /* persisting L2, at most */
 	case 120: return c->cc >= 90; /* cluster launch */
+	case 132: /* multicast: boards behind an NVSwitch */
+		return (c->cc == 90 || c->cc == 100 || c->cc == 103) &&
+			!strstr(c->name, "PCIe") && !strstr(c->name, "NVL");
 	}
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
 		if (fixed[i].attribute == attribute)

@@ -122,6 +122,8 @@ VC_SHARED int vc_null_unmap(uint64_t address, size_t size);
 /* Addresses for memory of another process: it costs this one nothing, and reads as zeros. */
 VC_SHARED int vc_null_borrow(int device, size_t size, uint64_t *out);
 VC_SHARED int vc_null_give_back(uint64_t at);
+VC_SHARED int vc_null_borrow_handle(int device, size_t size, uint64_t *handle);
+VC_SHARED int vc_null_handle_facts(uint64_t handle, uint64_t *size, int *device);
 VC_SHARED int vc_null_handle_of(uint64_t address, uint64_t *handle);
 /* From the tracer: PyTorch's allocator handed that memory out. */
 VC_SHARED void vc_null_fresh(void *p, uint64_t size);

@@ -477,6 +477,27 @@ int vc_null_handle_of(uint64_t at, uint64_t *handle)
 	return i < 0 ? VC_NULL_INVALID : 0;
 }
 
+int vc_null_handle_facts(uint64_t handle, uint64_t *size, int *device)
+{
+	const struct piece *p = (const struct piece *)handle;
+	if (!p)
+		return VC_NULL_INVALID;
+	*size = p->size;
+	*device = p->device;
+	return 0;
+}
+
+int vc_null_borrow_handle(int device, size_t size, uint64_t *handle)
+{
+	struct piece *p = calloc(1, sizeof *p);
+	if (!p)
+		return VC_NULL_MEMORY;
+	*p = (struct piece){ .size = round_up(size, PAGE), .device = device, .references = 1,
+			     .held = 1, .borrowed = true };
+	*handle = (uint64_t)p;
+	return 0;
+}
+
 int vc_null_borrow(int device, size_t size, uint64_t *out)
 {
 	struct piece *p = calloc(1, sizeof *p);

@@ -9,6 +9,9 @@ import functools
 import hashlib
 import os
 import pickle
+import re
+import socket
+import struct
 import sys
 
 from vramcast_null_said import Said, rank, ranks_decide, short
@@ -17,7 +20,10 @@ STORES = ("TCPStore", "FileStore", "HashStore")
 SMALL = 65536  # bytes of a tensor on the host that ranks tell each other
 MESSAGE = ctypes.c_char_p(b"a message of another rank")  # the stand-ins keep where it lies
 OF_NCCL = "//cuda//"  # in the keys under which PyTorch keeps what a communicator is found by
+# Where a rank says where its symmetric memory is found; the last number is the rank in its group.
+OF_SYMMETRIC = re.compile(r"(\w+SymmetricMemory/\d+)/(\d+)$")
 NEXT_COLOR = -2  # as in nccl.c: whatever color is asked for next
+HANDLE = 0x63706972616D7672
 KEPT = []  # C++ holds stores that are written in Python by their C++ half alone
 
 
@@ -30,6 +36,31 @@ def world():
 
 def _nccl_id(key):
     return hashlib.sha512(key.encode()).digest() * 2  # 128 bytes, as many as an ncclUniqueId has
+
+
+def _neighbour(value, peer):
+    """Another rank's symmetric memory is taken to be this one's, on a card of its own. A request for a rendezvous
+    (CUDASymmetricMemoryTypes.hpp) begins with card, process and size; what else ranks tell each other is shorter."""
+    if len(value) < 32:
+        return value
+    card, process, size = struct.unpack_from("iiQ", value)
+    if peer == 0:
+        _lend_multicast(process, size)
+    return struct.pack("i", card + 1 + peer) + value[4:]
+
+
+def _lend_multicast(process, size):
+    """The first rank of a group makes the multicast object and sends it to the sockets of the others."""
+    with open("/proc/net/unix") as table:
+        paths = [line.split()[-1] for line in table if line.rstrip().endswith("/symm_mem-%d" % process)]
+    shared = os.memfd_create("vramcast")
+    try:
+        os.write(shared, struct.pack("QQQi4x", HANDLE, 0, size, 0))  # struct handle of share.c
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            for path in paths:
+                sender.sendmsg([b"fd"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", shared))], 0, path)
+    finally:
+        os.close(shared)
 
 
 def _make_store(dist, driver):
@@ -48,12 +79,18 @@ def _make_store(dist, driver):
         def set(self, key, value):
             value = value.encode() if isinstance(value, str) else bytes(value)
             self.said[key] = value
-            if OF_NCCL not in key:
+            symmetric = OF_SYMMETRIC.search(key)
+            if symmetric:
+                self.said[symmetric.group(1)] = value
+            elif OF_NCCL not in key:
                 Said("store." + short(key)).tell(value)
             elif hasattr(driver, "vc_null_id") and len(value) == len(_nccl_id(key)):
                 driver.vc_null_id(value, _nccl_id(key))
 
         def _find(self, key):
+            symmetric = OF_SYMMETRIC.search(key)
+            if symmetric and key not in self.said and symmetric.group(1) in self.said:
+                return _neighbour(self.said[symmetric.group(1)], int(symmetric.group(2)))
             if key not in self.said:
                 return _nccl_id(key) if OF_NCCL in key else Said("store." + short(key)).hear_any(None)
             return self.said[key]

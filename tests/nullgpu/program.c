@@ -66,6 +66,8 @@ int cuMemRelease(uint64_t h);
 int cuMemMap(uint64_t p, size_t n, size_t offset, uint64_t h, unsigned long long flags);
 int cuMemUnmap(uint64_t p, size_t n);
 int cuMemGetAddressRange_v2(uint64_t *base, size_t *size, uint64_t p);
+int cuMemExportToShareableHandle(void *out, uint64_t h, int type, uint64_t flags);
+int cuMemImportFromShareableHandle(uint64_t *h, void *from, int type);
 void vc_null_fresh(void *p, uint64_t size); /* what the tracer calls, see nullgpu/vram.c */
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, handle *device);
 int nvmlDeviceGetComputeRunningProcesses(handle device, unsigned *n, void *out);
@@ -186,6 +188,24 @@ static void test_fresh(void)
 	cudaFree(p);
 }
 
+/* A piece of 20 MiB goes through a file, as ranks send each other their symmetric memory. */
+static void test_sharing(uint64_t h, uint64_t at)
+{
+	size_t f = free_now();
+	uint64_t other;
+	int file = -1;
+	ok(cuMemExportToShareableHandle(&file, h, 1, 0) == 0 && file >= 0 &&
+	   cuMemImportFromShareableHandle(&other, (void *)(intptr_t)file, 1) == 0 &&
+	   cuMemMap(at, 20 * MIB, 0, other, 0) == 0 && free_now() == f,
+	   "a piece of another process costs nothing here");
+	ok(cuMemImportFromShareableHandle(&h, (void *)(intptr_t)-1, 1) != 0 &&
+	   cuMemExportToShareableHandle(&file, 0, 1, 0) != 0 &&
+	   cuMemExportToShareableHandle(&file, h, 2, 0) == 801, "what is no handle is refused");
+	ok(cuMemUnmap(at, 20 * MIB) == 0 && cuMemRelease(other) == 0 && free_now() == f,
+	   "nor does it give anything back");
+	close(file);
+}
+
 static void test_mapping(void)
 {
 	struct { int type, handles, location, id; } prop = { 1, 0, 1, 0 };
@@ -202,6 +222,7 @@ static void test_mapping(void)
 	   "a place is mapped once");
 	ok(cuMemGetAddressRange_v2(&base, &size, at + 5) == 0 && base == at && size == 20 * MIB,
 	   "the range of a mapping is known");
+	test_sharing(h, at + 20 * MIB);
 	cuMemRelease(h);
 	ok(free_now() == f - 20 * MIB, "a released piece lives while it is mapped");
 	ok(cuMemUnmap(at, 20 * MIB) == 0 && free_now() == f, "and goes with its last mapping");

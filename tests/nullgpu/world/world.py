@@ -179,6 +179,19 @@ def ep(n):
         optimizer.zero_grad()
 
 
+def symmetric(n):
+    """Memory that all ranks see, also through an NVSwitch: communication inside of products."""
+    from torch.distributed import _symmetric_memory as memory
+    group = dist.group.WORLD.group_name
+    mine = memory.empty((256, WIDTH), dtype=torch.bfloat16, device="cuda")
+    memory.rendezvous(mine, group)
+    weight = torch.randn(WIDTH, WIDTH, dtype=torch.bfloat16, device="cuda")
+    for _ in range(3):
+        torch.ops.symm_mem.fused_all_gather_matmul(mine, [weight], 0, group)
+        torch.ops.symm_mem.one_shot_all_reduce(mine, "sum", group)
+        torch.ops.symm_mem.multimem_all_reduce_(mine, "sum", group)
+
+
 def objects(n):
     """What ranks tell each other beside tensors, by NCCL and by gloo."""
     host = dist.new_group(backend="gloo")
@@ -297,7 +310,7 @@ def megatron(n):
 
 
 WAYS = {f.__name__: f for f in (accelerate, accelerate_fsdp, deepspeed0, deepspeed1, deepspeed2, deepspeed3,
-                                lightning, megatron, ddp, zero1, fsdp1, fsdp2, hsdp, tp, tp_fsdp, cp, pp, pp_shapes, ep, objects)}
+                                lightning, megatron, ddp, zero1, fsdp1, fsdp2, hsdp, tp, tp_fsdp, cp, pp, pp_shapes, ep, symmetric, objects)}
 
 
 def main():

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share.c - memory and events of another process (CUDA IPC, shareable handles, multicast). Who opens
+/* share.c - memory and events of another process: CUDA IPC, shareable handles, multicast. Who opens
  * a handle sees a block of the right size on the right device, which the other process pays for.
  * What is in it does not travel: it reads as zeros, and the verdict says so. */
 #define _GNU_SOURCE /* memfd_create */
@@ -90,7 +90,8 @@ VC_API(int, cuMemImportFromShareableHandle, uint64_t *handle, void *from, int ty
 	struct handle h = { .magic = 0 };
 	if (type == AS_FABRIC)
 		memcpy(&h, from, sizeof h);
-	else if (type != AS_FILE || pread((int)(intptr_t)from, &h, sizeof h, 0) != (ssize_t)sizeof h)
+	else if (type != AS_FILE ||
+		 pread((int)(intptr_t)from, &h, sizeof h, 0) != (ssize_t)sizeof h)
 		return VC_NULL_INVALID;
 	if (h.magic != MAGIC)
 		return VC_NULL_INVALID;

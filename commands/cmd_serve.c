@@ -250,7 +250,7 @@ static int run(const struct config *c, struct served *v, struct vc_error *err)
 			tokens += s->step[k].tokens;
 		if (!tokens && !s->gave_up)
 			return vc_fail(err, VC_EINTERNAL, "no request can go on");
-		note_step(v, s->pool.n - 1 - s->pool.free, tokens);
+		note_step(v, s->cache.pool.n - 1 - s->cache.pool.free, tokens);
 		v->clock += (uint64_t)(c->step_ms * 1e6 + c->token_us * 1e3 * (double)tokens);
 		VC_TRY(vc_serving_output(s, err));
 	}
@@ -391,7 +391,7 @@ static void emit_played(struct vc_emit *e, const struct served *v)
 	vc_emit_uint(e, "prefix_queries", NULL, s->now.queries);
 	vc_emit_uint(e, "prefix_hits", NULL, s->now.hits);
 	part_line(e, "found in the prefix cache", s->now.hits, s->now.queries, "tokens");
-	vc_emit_uint(e, "blocks_forgotten", "known blocks forgotten", s->pool.evicted);
+	vc_emit_uint(e, "blocks_forgotten", "known blocks forgotten", s->cache.pool.evicted);
 }
 
 static void emit_remarks(struct vc_emit *e, const struct config *c, const struct served *v,

@@ -8,12 +8,7 @@
 enum state { ABSENT, WAITING, RUNNING };
 
 struct vc_running {
-	uint64_t tokens, computed; /* known so far, of them in the cache */
-	uint64_t *hash;            /* of its full blocks */
-	size_t hashes, hash_cap;
-	uint32_t *block;
-	size_t blocks, block_cap;
-	size_t learned;            /* blocks whose hash the pool knows, or knew before */
+	struct vc_kv_owner o;
 	size_t text;               /* where the next block begins: text, and token in it */
 	uint64_t offset;
 	uint32_t prev, next;       /* neighbours in the queue of the waiting; index + 1 */
@@ -31,6 +26,9 @@ static const struct { unsigned minor; size_t field; bool value; } changes[] = {
 	{ 27, AT(hits_admitted), true }, /* KVCacheManager.record_prefix_cache_stats */
 	{ 28, AT(front_cached), false },
 	{ 31, AT(alone), true },         /* num_eligible_reqs of Scheduler.schedule */
+	{ 31, AT(groups), true },        /* the oldest whose groups were driven */
+	{ 32, AT(resent), true },        /* get_mamba_prefill_checkpoint_position at its callers */
+	{ 33, AT(keyed_once), true },    /* MambaManager._cache_partial_tail_block, cache_blocks */
 };
 
 int vc_vllm_rules_for(const char *version, struct vc_vllm_rules *out)
@@ -63,8 +61,8 @@ static uint64_t mix(uint64_t h) /* splitmix64 */
 static uint64_t hash_next(const struct vc_serving *s, struct vc_running *r,
 			  const struct vc_serve_request *rq)
 {
-	uint64_t h = r->hashes ? r->hash[r->hashes - 1] : 0x9e3779b97f4a7c15u;
-	uint64_t left = s->k.block_size;
+	uint64_t h = r->o.hashes ? r->o.hash[r->o.hashes - 1] : 0x9e3779b97f4a7c15u;
+	uint64_t left = s->cache.size.hash;
 
 	while (left) {
 		bool prompt = r->text < rq->texts;
@@ -89,81 +87,46 @@ static uint64_t hash_next(const struct vc_serving *s, struct vc_running *r,
 static bool hash_more(const struct vc_serving *s, struct vc_running *r,
 		      const struct vc_serve_request *rq)
 {
-	while (!s->k.no_caching && (r->hashes + 1) * s->k.block_size <= r->tokens) {
-		if (!vc_vec_room(r->hash, r->hash_cap, r->hashes + 1))
+	struct vc_kv_owner *o = &r->o;
+
+	while (!s->k.no_caching && (o->hashes + 1) * s->cache.size.hash <= o->tokens) {
+		if (!vc_vec_room(o->hash, o->hash_cap, o->hashes + 1))
 			return false;
-		r->hash[r->hashes] = hash_next(s, r, rq);
-		r->hashes++;
+		o->hash[o->hashes] = hash_next(s, r, rq);
+		o->hashes++;
 	}
 	return true;
 }
 
 /* ---- slots ---- */
-static uint64_t blocks_for(const struct vc_serving *s, uint64_t tokens)
-{
-	return (tokens + s->k.block_size - 1) / s->k.block_size;
-}
-
 static uint64_t min64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* KVCacheManager.get_computed_blocks: known full blocks from the start, but never all tokens. */
-static size_t find_hits(const struct vc_serving *s, const struct vc_running *r)
-{
-	size_t most = (size_t)((r->tokens - 1) / s->k.block_size), n = 0;
-
-	while (n < most && n < r->hashes && vc_kv_find(&s->pool, r->hash[n]))
-		n++;
-	return n;
-}
-
-/* KVCacheManager.allocate_slots, with `hits` known blocks for a request that is let in. 1: done;
+/* KVCacheManager.allocate_slots, with `found` known tokens for a request that is let in. 1: done;
  * 0: not enough free blocks. */
-static int allocate(struct vc_serving *s, struct vc_running *r, uint64_t more, size_t hits,
+static int allocate(struct vc_serving *s, struct vc_running *r, uint64_t more, uint64_t found,
 		    struct vc_error *err)
 {
-	struct vc_kv_pool *p = &s->pool;
+	struct vc_kv_cache *c = &s->cache;
 	bool admission = r->state == WAITING;
-	uint64_t tokens = r->computed + hits * s->k.block_size + more, wanted, spare = 0;
-	uint64_t wants = blocks_for(s, min64(tokens, s->k.max_len)), idle = 0, full;
+	uint64_t tokens = r->o.computed + found + more, slots = min64(tokens, s->k.max_len);
+	int64_t spare = 0;
 
 	if (admission && s->rules.watermark && s->runs)
-		spare = (uint64_t)(s->k.watermark * (double)p->n);
-	for (size_t i = 0; i < hits; i++)
-		idle += !p->block[vc_kv_find(p, r->hash[i])].refs;
-	if (admission && s->rules.whole && !s->k.no_reserve) {
-		wanted = blocks_for(s, min64(r->tokens, s->k.max_len)) - hits + idle;
-		if (wanted + spare > p->free)
-			return 0;
-	}
-	wanted = wants > r->blocks + hits ? wants - r->blocks - hits : 0;
-	if (wanted + idle + spare > p->free)
+		spare = (int64_t)(s->k.watermark * (double)c->pool.n);
+	if (admission && s->rules.whole && !s->k.no_reserve &&
+	    vc_kv_wanted(c, &r->o, min64(r->o.tokens, s->k.max_len), found, true, true) + spare >
+	    (int64_t)c->pool.free)
 		return 0;
-	VC_HAVE(vc_vec_room(r->block, r->block_cap, r->blocks + hits + wanted),
-		"the blocks of a request", err);
-	for (size_t i = 0; i < hits; i++) {
-		r->block[r->blocks] = vc_kv_find(p, r->hash[i]);
-		vc_kv_touch(p, r->block[r->blocks++]);
-	}
-	r->learned = hits > r->learned ? hits : r->learned;
-	while (wanted--)
-		r->block[r->blocks++] = vc_kv_take(p);
-	full = min64(min64(tokens, r->tokens) / s->k.block_size, r->hashes);
-	for (; r->learned < full; r->learned++)
-		VC_HAVE(vc_kv_learn(p, r->block[r->learned], r->hash[r->learned]),
-			"the known blocks", err);
+	vc_kv_trim(c, &r->o, r->o.computed + found);
+	if (vc_kv_wanted(c, &r->o, slots, found, admission, false) + spare > (int64_t)c->pool.free)
+		return 0;
+	VC_TRY(vc_kv_allocate(c, &r->o, slots, found, admission, err));
+	VC_TRY(vc_kv_learn_blocks(c, &r->o, min64(tokens, r->o.tokens), err));
 	s->now.operations++;
 	return 1;
-}
-
-static void release(struct vc_serving *s, struct vc_running *r)
-{
-	bool front = s->rules.front && !(s->rules.front_cached && s->k.no_caching);
-
-	vc_kv_release(&s->pool, r->block, r->blocks, front);
-	r->blocks = r->learned = 0;
 }
 
 /* ---- the queue of the waiting ---- */
@@ -188,9 +151,11 @@ static void dequeue(struct vc_serving *s, uint32_t i)
 	s->waits--;
 }
 
-static void drop(struct vc_running *r)
+static void drop(const struct vc_serving *s, struct vc_running *r)
 {
-	VC_FREE(r->hash, r->block);
+	for (size_t g = 0; r->o.table && g < s->cache.groups; g++)
+		free(r->o.table[g].block);
+	VC_FREE(r->o.hash, r->o.table);
 	*r = (struct vc_running){ .state = ABSENT };
 }
 
@@ -212,11 +177,59 @@ static int preempt_last(struct vc_serving *s, struct vc_error *err)
 		"the preempted requests", err);
 	s->given_up[s->gave_up++] = i;
 	s->now.preemptions++;
-	s->now.recomputed += s->r[i].computed;
-	release(s, &s->r[i]);
-	s->r[i].computed = 0;
+	s->now.recomputed += s->r[i].o.computed;
+	vc_kv_leave(&s->cache, &s->r[i].o);
+	s->r[i].o.computed = 0;
 	enqueue(s, i, true);
 	return VC_OK;
+}
+
+/* Scheduler._mamba_block_aligned_split: a step ends where a state is to be kept. */
+static uint64_t up_to_state(const struct vc_serving *s, const struct vc_running *r, uint64_t more,
+			    uint64_t found)
+{
+	const struct vc_kv_cache *c = &s->cache;
+	const struct vc_kv_owner *o = &r->o;
+	uint64_t start = o->computed + found, end = start + more, block = s->k.block_size;
+	uint64_t whole = o->prompt > o->tokens - 1 ? o->prompt : o->tokens - 1;
+	uint64_t most, last, tail = 0;
+	uint64_t step = s->rules.resent ? c->size.fine ? c->size.hash : c->size.scheduler :
+					  c->size.hash;
+	bool within = s->checkpoint && end >= whole &&
+		      vc_kv_state_within(start, end, vc_kv_state_position(c, whole, step),
+					 c->size.hash, block, s->checkpoint);
+
+	if (start >= whole)
+		return more;
+	last = s->rules.resent ? vc_kv_state_position(c, o->tokens, block) :
+				 o->tokens / block * block;
+	if (!s->rules.resent && c->eagle)
+		last -= min64(last, block);
+	if (within)
+		last = 0;
+	most = s->k.long_prefill ? min64(s->k.max_batch, s->k.long_prefill) : s->k.max_batch;
+	if (end < whole && (end / block * block > start || block <= most))
+		end = end / block * block;
+	if (c->size.fine && c->size.hash < c->size.scheduler && !within) {
+		tail = o->prompt / c->size.hash * c->size.hash;
+		if (s->rules.resent)
+			tail = vc_kv_state_position(c, o->prompt, c->size.hash);
+		else if (c->eagle)
+			tail -= min64(tail, c->size.hash);
+	}
+	const uint64_t stops[] = {
+		start % block && !within ? (start / block + 1) * block : 0,
+		last,
+		last < tail && tail < o->prompt ? tail : 0,
+		start < o->junction && o->junction < end ?
+			start + (o->junction - start) / block * block : 0,
+	};
+
+	most = end; /* the stops are compared with the end before any of them */
+	for (size_t i = 0; i < sizeof(stops) / sizeof(*stops); i++)
+		if (start < stops[i] && stops[i] < most)
+			end = min64(end, stops[i]);
+	return end > start ? end - start : 0;
 }
 
 static int step_running(struct vc_serving *s, uint64_t threshold, uint64_t *budget,
@@ -225,12 +238,13 @@ static int step_running(struct vc_serving *s, uint64_t threshold, uint64_t *budg
 	for (size_t at = 0; at < s->runs && *budget; at++) {
 		uint32_t i = s->running[at];
 		struct vc_running *r = &s->r[i];
-		uint64_t more = r->tokens - r->computed;
+		uint64_t more = r->o.tokens - r->o.computed;
 		int got;
 
 		if (threshold && more > threshold)
 			more = threshold;
-		more = min64(min64(more, *budget), s->k.max_len - 1 - r->computed);
+		more = min64(min64(more, *budget), s->k.max_len - 1 - r->o.computed);
+		more = s->states ? up_to_state(s, r, more, 0) : more;
 		if (!more)
 			continue;
 		while (!(got = allocate(s, r, more, 0, err))) {
@@ -245,12 +259,12 @@ static int step_running(struct vc_serving *s, uint64_t threshold, uint64_t *budg
 	return VC_OK;
 }
 
-static void count_hits(struct vc_serving *s, const struct vc_running *r, size_t hits)
+static void count_hits(struct vc_serving *s, const struct vc_running *r, uint64_t found)
 {
 	if (s->k.no_caching)
 		return;
-	s->now.queries += r->tokens;
-	s->now.hits += hits * s->k.block_size;
+	s->now.queries += r->o.tokens;
+	s->now.hits += found;
 }
 
 static int step_waiting(struct vc_serving *s, uint64_t threshold, uint64_t budget,
@@ -259,27 +273,31 @@ static int step_waiting(struct vc_serving *s, uint64_t threshold, uint64_t budge
 	while (s->first && budget && s->runs < s->k.max_seqs) {
 		uint32_t i = s->first - 1;
 		struct vc_running *r = &s->r[i];
-		size_t hits = s->k.no_caching ? 0 : find_hits(s, r);
-		uint64_t more = r->tokens - hits * s->k.block_size;
+		uint64_t found = vc_kv_lookup(&s->cache, &r->o, r->o.tokens - 1), more;
 		int got;
 
+		VC_HAVE(found != UINT64_MAX, "what a request shares", err);
 		if (!s->rules.hits_admitted)
-			count_hits(s, r, hits);
+			count_hits(s, r, found);
+		more = r->o.tokens - found;
 		if (threshold && more > threshold)
 			more = threshold;
 		more = min64(more, budget);
-		got = allocate(s, r, more, hits, err);
+		more = s->states ? up_to_state(s, r, more, found) : more;
+		if (!more)
+			break;
+		got = allocate(s, r, more, found, err);
 		VC_TRY(got);
 		if (!got)
 			break;
 		if (s->rules.hits_admitted)
-			count_hits(s, r, hits);
+			count_hits(s, r, found);
 		dequeue(s, i);
 		VC_HAVE(vc_vec_room(s->running, s->running_cap, s->runs + 1) &&
 			compute(s, i, more), "the step", err);
 		s->running[s->runs++] = i;
 		r->state = RUNNING;
-		r->computed = hits * s->k.block_size;
+		r->o.computed = found;
 		budget -= more;
 	}
 	return VC_OK;
@@ -290,13 +308,14 @@ int vc_serving_schedule(struct vc_serving *s, struct vc_error *err)
 	uint64_t budget = s->k.max_batch, threshold = s->k.long_prefill;
 
 	s->served = s->gave_up = 0;
+	vc_kv_step_starts(&s->cache);
 	if (s->rules.alone && s->runs + s->waits <= 1)
 		threshold = 0;
 	VC_TRY(step_running(s, threshold, &budget, err));
 	if (!s->gave_up)
 		VC_TRY(step_waiting(s, threshold, budget, err));
 	s->now.steps++;
-	return VC_OK;
+	return vc_kv_step_ends(&s->cache, err);
 }
 
 /* Scheduler.update_from_output: who has computed all its tokens gets the next one. */
@@ -308,16 +327,16 @@ int vc_serving_output(struct vc_serving *s, struct vc_error *err)
 		const struct vc_serve_request *rq = &s->requests->at[s->step[k].request];
 		struct vc_running *r = &s->r[s->step[k].request];
 
-		r->computed += s->step[k].tokens;
-		if (r->computed < r->tokens)
+		r->o.computed += s->step[k].tokens;
+		if (r->o.computed < r->o.tokens)
 			continue;
-		r->tokens++;
+		r->o.tokens++;
 		s->now.generated++;
 		VC_HAVE(hash_more(s, r, rq), "the hashes of a request", err);
-		if (r->tokens < s->k.max_len && r->tokens - rq->prompt < rq->output)
+		if (r->o.tokens < s->k.max_len && r->o.tokens - rq->prompt < rq->output)
 			continue;
-		release(s, r);
-		drop(r);
+		vc_kv_leave(&s->cache, &r->o);
+		drop(s, r);
 		s->now.finished++;
 	}
 	for (size_t at = 0; at < s->runs; at++)
@@ -328,6 +347,37 @@ int vc_serving_output(struct vc_serving *s, struct vc_error *err)
 }
 
 /* ---- from outside ---- */
+static int set_groups(struct vc_serving *s, struct vc_error *err)
+{
+	const struct vc_serving_config *k = &s->k;
+	struct vc_kv_cache *c = &s->cache;
+
+	c->group[0] = (struct vc_kv_group){ VC_KV_FULL, .block_size = k->block_size };
+	c->groups = k->group ? k->groups : 1;
+	c->rules = s->rules;
+	c->caching = !k->no_caching;
+	c->retention = k->retention;
+	if (!k->group)
+		return VC_OK;
+	if (!s->rules.groups)
+		return vc_fail(err, VC_ENOSUP, "layers of several kinds are played as vLLM 0.31 "
+			       "and newer do it");
+	if (!k->groups || k->groups > VC_KV_GROUPS)
+		return vc_fail(err, VC_ENOSUP, "%zu groups of layers: 1 to %d can be played",
+			       k->groups, VC_KV_GROUPS);
+	memcpy(c->group, k->group, k->groups * sizeof(*k->group));
+	s->checkpoint = UINT64_MAX;
+	for (size_t g = 0; g < k->groups; g++) {
+		c->eagle |= k->group[g].eagle;
+		if (k->group[g].kind != VC_KV_STATE)
+			continue;
+		s->states = c->caching;
+		if (s->checkpoint == UINT64_MAX || !k->group[g].checkpoint)
+			s->checkpoint = k->group[g].checkpoint;
+	}
+	return VC_OK;
+}
+
 int vc_serving_init(struct vc_serving *s, const struct vc_serving_config *k,
 		    const struct vc_requests *requests, struct vc_error *err)
 {
@@ -349,21 +399,23 @@ int vc_serving_init(struct vc_serving *s, const struct vc_serving_config *k,
 		return vc_fail(err, VC_EUSAGE, "the watermark is a part of the blocks: 0 to 1");
 	if (k->watermark > 0 && !s->rules.watermark)
 		return vc_fail(err, VC_EUSAGE, "vLLM %s has no watermark, 0.24 has", k->version);
-	if (k->max_len > (k->blocks - 1) * k->block_size)
+	VC_TRY(set_groups(s, err));
+	if (!k->group && k->max_len > (k->blocks - 1) * k->block_size)
 		return vc_fail(err, VC_EUSAGE, "vLLM does not start: a sequence of %llu tokens "
 			       "does not fit into %llu blocks of %llu, the largest is %llu",
 			       (unsigned long long)k->max_len, (unsigned long long)k->blocks - 1,
 			       (unsigned long long)k->block_size,
 			       (unsigned long long)((k->blocks - 1) * k->block_size));
-	return vc_kv_init(&s->pool, (uint32_t)k->blocks, err);
+	return vc_kv_cache_init(&s->cache, (uint32_t)k->blocks, k->match,
+				k->in_flight ? k->in_flight : k->max_batch, k->max_len, err);
 }
 
 void vc_serving_fini(struct vc_serving *s)
 {
 	for (size_t i = 0; i < s->r_cap; i++)
-		drop(&s->r[i]);
+		drop(s, &s->r[i]);
 	VC_FREE(s->r, s->running, s->given_up, s->step);
-	vc_kv_fini(&s->pool);
+	vc_kv_cache_fini(&s->cache);
 }
 
 const char *vc_serving_refuses(const struct vc_serving *s, const struct vc_serve_request *rq)
@@ -376,8 +428,13 @@ int vc_serving_add(struct vc_serving *s, uint32_t i, struct vc_error *err)
 	VC_HAVE((size_t)i < s->r_cap ||
 		vc_vec_grow_zeroed(&s->r, &s->r_cap, (size_t)i + 1, sizeof(*s->r)),
 		"the requests", err);
-	s->r[i].tokens = s->requests->at[i].prompt;
-	VC_HAVE(hash_more(s, &s->r[i], &s->requests->at[i]), "the hashes of a request", err);
+	s->r[i].o = (struct vc_kv_owner){
+		.tokens = s->requests->at[i].prompt, .prompt = s->requests->at[i].prompt,
+		.encoder = s->k.encoder,
+		.table = calloc(s->cache.groups, sizeof(struct vc_kv_table)),
+	};
+	VC_HAVE(s->r[i].o.table && hash_more(s, &s->r[i], &s->requests->at[i]),
+		"the hashes of a request", err);
 	enqueue(s, i, false);
 	return VC_OK;
 }
@@ -395,13 +452,13 @@ void vc_serving_abort(struct vc_serving *s, uint32_t i)
 			at++;
 		memmove(&s->running[at], &s->running[at + 1],
 			(--s->runs - at) * sizeof(*s->running));
-		release(s, &s->r[i]);
+		vc_kv_leave(&s->cache, &s->r[i].o);
 	}
-	drop(&s->r[i]);
+	drop(s, &s->r[i]);
 }
 
-const uint32_t *vc_serving_blocks(const struct vc_serving *s, uint32_t i, size_t *n)
+const uint32_t *vc_serving_blocks(const struct vc_serving *s, uint32_t i, size_t g, size_t *n)
 {
-	*n = s->r[i].blocks;
-	return s->r[i].block;
+	*n = s->r[i].o.table[g].n;
+	return s->r[i].o.table[g].block;
 }

@@ -2,23 +2,14 @@
 /* serving.h - vLLM's scheduler over its block pool: which request runs in a step, with how many
  * tokens, in which blocks, and who has to give way.
  *
- * Source: vllm/v1/core/sched/scheduler.py and kv_cache_manager.py of each release, for models whose
- * layers all attend to the whole context, first come first served, one step after the other. */
+ * Source: vllm/v1/core/sched/scheduler.py of each release, first come first served, one step after
+ * the other. */
 #pragma once
 
 #include "common/error.h"
-#include "simulator/serving/kv_blocks.h"
+#include "simulator/serving/kv_groups.h"
 #include "simulator/serving/requests.h"
 
-/* What differs between releases of vLLM. */
-struct vc_vllm_rules {
-	bool front;         /* free blocks without a hash go to the front of the queue */
-	bool front_cached;  /* but only where the prefix cache is on */
-	bool whole;         /* a request is admitted when all of its prompt fits */
-	bool watermark;     /* blocks can be kept free at admissions */
-	bool alone;         /* the threshold for long prompts is off while one request is there */
-	bool hits_admitted; /* hits are counted at the admission, before: at every look */
-};
 /* Rules of "0.11" (patch numbers are ignored); NULL: the newest. -1: not known. */
 int vc_vllm_rules_for(const char *version, struct vc_vllm_rules *out);
 #define VC_VLLM_OLDEST "0.10"
@@ -35,6 +26,12 @@ struct vc_serving_config {
 	double watermark;        /* of the blocks */
 	bool no_caching;         /* enable_prefix_caching=False */
 	bool no_reserve;         /* scheduler_reserve_full_isl=False */
+	const struct vc_kv_group *group; /* NULL: all layers attend to the whole context */
+	size_t groups;
+	uint64_t match;          /* prefix_match_unit; 0: as the groups say */
+	uint64_t retention;      /* prefix_cache_retention_interval; VC_KV_DENSE: None */
+	uint64_t in_flight;      /* tokens of steps that overlap; 0: max_batch */
+	uint64_t encoder;        /* tokens that the encoder of each request gives */
 };
 
 struct vc_served { uint32_t request; uint64_t tokens; }; /* of one step */
@@ -53,7 +50,9 @@ struct vc_serving {
 	struct vc_serving_config k;
 	struct vc_vllm_rules rules;
 	const struct vc_requests *requests; /* lent; may grow between steps */
-	struct vc_kv_pool pool;
+	struct vc_kv_cache cache;
+	bool states;                        /* steps end where a state is to be kept */
+	uint64_t checkpoint;                /* unless it is taken on the way: their alignment */
 	struct vc_running *r;               /* by index of the request */
 	size_t r_cap;
 	uint32_t *running, *given_up;       /* in order; preempted in the last step */
@@ -78,5 +77,6 @@ int vc_serving_schedule(struct vc_serving *s, struct vc_error *err);
 /* The step was computed: its tokens come out, and who has all of them leaves. */
 int vc_serving_output(struct vc_serving *s, struct vc_error *err);
 void vc_serving_abort(struct vc_serving *s, uint32_t request);
-/* The blocks of a request that runs. */
-const uint32_t *vc_serving_blocks(const struct vc_serving *s, uint32_t request, size_t *n);
+/* The blocks of a request that runs, in a group. */
+const uint32_t *vc_serving_blocks(const struct vc_serving *s, uint32_t request, size_t group,
+				  size_t *n);

@@ -1,11 +1,11 @@
 #!/bin/sh
 # check.sh - random requests through vLLM's own scheduler and block pool, of several releases, and through the model.
-#   ORACLE_VLLM="0.33.0 ..."   releases            ORACLE_OPS=200000   operations per release
+#   ORACLE_VLLM="0.33.0 ..."   releases            ORACLE_OPS=500000   operations per release, and again with groups of layers
 #   ORACLE_SEED=1              first seed          ORACLE_CACHE=DIR    vLLM's Python files (outside the tree)
 #   ORACLE_KEEP=DIR            where scripts that differ go
 here=$(dirname "$0")
 export ORACLE_CACHE="${ORACLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast-oracle}"
-versions=${ORACLE_VLLM:-0.10.2 0.23.0 0.33.0}
+versions=${ORACLE_VLLM:-0.10.2 0.23.0 0.31.0 0.32.0 0.33.0}
 keep=${ORACLE_KEEP:-$BUILD/oracle-vllm-found}; play=$BUILD/tests/oracle-vllm-play; batch=40; each=400
 t=$(mktemp -d) || exit 1
 trap 'rm -rf "$t"' EXIT
@@ -13,14 +13,15 @@ trap 'rm -rf "$t"' EXIT
 "$here/build.sh" $versions
 failed=0
 
-random() { # RELEASE
+random() { # RELEASE -r|-g
 	short=${1%.*}; seed=${ORACLE_SEED:-1}; ops=0; scripts=0; out=0; hits=0; different=0
-	while [ "$ops" -lt "${ORACLE_OPS:-200000}" ] && [ "$different" = 0 ]; do
-		set --
+	while [ "$ops" -lt "${ORACLE_OPS:-500000}" ] && [ "$different" = 0 ]; do
+		set -- "$1" "$2"
 		for k in $(seq "$seed" $((seed + batch - 1))); do
-			"$play" -r "$k" $each "$short" > "$t/s$k"
+			"$play" "$2" "$k" $each "$short" > "$t/s$k"
 			set -- "$@" "$t/s$k"
 		done
+		mode=$2; shift 2
 		timeout 900 python3 "$here/judge.py" "$ORACLE_CACHE/vllm/$v" "$@" 2> "$t/err" || { tail -n 3 "$t/err" | sed 's/^/# /'; return 1; }
 		set --
 		for k in $(seq "$seed" $((seed + batch - 1))); do set -- "$@" "$t/s$k" "$t/s$k.real"; done
@@ -31,6 +32,7 @@ random() { # RELEASE
 		[ -n "$o" ] || { echo "# nothing was compared: $(cat "$t/out")"; return 1; }
 		scripts=$((scripts + n)); ops=$((ops + o)); out=$((out + p)); hits=$((hits + h)); different=$((different + d))
 		rm -f "$t"/s*
+		set -- "$v" "$mode"
 		seed=$((seed + batch))
 	done
 	echo "# $scripts scripts, $ops operations, $out preemptions, $hits tokens found in the cache, $different lines differ"
@@ -38,10 +40,13 @@ random() { # RELEASE
 }
 
 for v in $versions; do
-	if [ -e "$ORACLE_CACHE/vllm/$v/vllm/v1/core/block_pool.py" ] && random "$v"; then
-		echo "ok - vLLM $v: blocks, the order of the free ones, hits and preemptions are the model's"
-	else
-		echo "not ok - vLLM $v"; failed=$((failed + 1))
-	fi
+	for mode in -r -g; do
+		[ $mode = -r ] || "$play" -g 1 1 "${v%.*}" > "$t/s" 2> "$t/err" || continue # its groups are not played
+		if [ -e "$ORACLE_CACHE/vllm/$v/vllm/v1/core/block_pool.py" ] && random "$v" $mode; then
+			echo "ok - vLLM $v$([ $mode = -r ] || echo ", groups of layers"): blocks, the order of the free ones, hits and preemptions are the model's"
+		else
+			echo "not ok - vLLM $v $mode"; failed=$((failed + 1))
+		fi
+	done
 done
 [ $failed = 0 ]

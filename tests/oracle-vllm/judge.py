@@ -113,6 +113,7 @@ import importlib.util  # noqa: E402
 sys.meta_path.insert(0, Finder())
 from vllm.v1.core import kv_cache_utils  # noqa: E402
 from vllm.v1.core.sched import scheduler as sched_module  # noqa: E402
+from vllm.v1 import kv_cache_interface as interface  # noqa: E402
 from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec  # noqa: E402
 from vllm.v1.request import Request, RequestStatus  # noqa: E402
 
@@ -133,14 +134,37 @@ class Loose:
         return None
 
 
+DTYPE = Loose(itemsize=2)
+
+
+def fill(cls, **k):
+    """The class with those of the fields that this release has."""
+    import inspect
+    known = inspect.signature(cls.__init__).parameters
+    return cls(**{n: v for n, v in k.items() if n in known})
+
+
+def spec_of(words, caching):
+    """KIND/block/window/states/checkpoint/spec/eagle, as play.c writes it; equal numbers of `spec` are equal layers."""
+    kind, (block, window, states, checkpoint, spec, _) = words[0], map(int, words[1:])
+    layer = {"block_size": block, "num_kv_heads": 1, "head_size": 1 + spec, "dtype": DTYPE, "use_mla": False}
+    if kind == "full":
+        return fill(FullAttentionSpec, **layer)
+    if kind == "sliding":
+        return fill(interface.SlidingWindowSpec, sliding_window=window, **layer)
+    if kind == "chunked":
+        return fill(interface.ChunkedLocalAttentionSpec, attention_chunk_size=window, **layer)
+    if kind == "cross":
+        return fill(interface.CrossAttentionSpec, **layer)
+    return fill(interface.MambaSpec, block_size=block, shapes=((1 + spec,),), dtypes=(DTYPE,), mamba_cache_mode="align" if caching else "none",
+                num_speculative_blocks=states, num_prefill_checkpoint_blocks=int(checkpoint > 0), prefill_checkpoint_alignment=checkpoint or None)
+
+
 def make(o):
     import inspect
-    spec = {"block_size": o["block"], "num_kv_heads": 1, "head_size": 1, "dtype": Loose(itemsize=2)}
-    known = inspect.signature(FullAttentionSpec.__init__).parameters
-    if "use_mla" in known:
-        spec["use_mla"] = False
-    spec = FullAttentionSpec(**{k: v for k, v in spec.items() if k in known})
-    kv = KVCacheConfig(num_blocks=o["blocks"], kv_cache_tensors=[], kv_cache_groups=[KVCacheGroupSpec(["layer"], spec)])
+    words = [w.split("/") for w in o.get("groups", f"full/{o['block']}/0/0/0/0/0").split(",")]
+    groups = [fill(KVCacheGroupSpec, layer_names=[f"layer{i}"], kv_cache_spec=spec_of(w, o["caching"]), is_eagle_group=bool(int(w[6]))) for i, w in enumerate(words)]
+    kv = fill(KVCacheConfig, num_blocks=o["blocks"], kv_cache_tensors=[], kv_cache_groups=groups, prefix_cache_retention_interval=None if o.get("retention", 0) < 0 else o.get("retention", 0))
     scheduler = Loose(max_num_seqs=o["seqs"], max_num_batched_tokens=o["batch"], max_model_len=o["len"], policy=o["policy"],
                       long_prefill_token_threshold=o["long"], chunked_prefill_enabled=True, enable_chunked_prefill=True,
                       scheduler_reserve_full_isl=bool(o["whole"]), watermark=o["watermark"] / 1000, async_scheduling=False,
@@ -152,17 +176,28 @@ def make(o):
                      data_parallel_index=0, cp_kv_cache_interleave_size=1, data_parallel_size=1)
     manager = Loose(get_encoder_cache_manager_obj=lambda: None)
     config = Loose(scheduler_config=scheduler, model_config=model, parallel_config=parallel, ec_manager_config=manager,
-                   cache_config=Loose(num_gpu_blocks=o["blocks"], block_size=o["block"], enable_prefix_caching=bool(o["caching"])),
+                   cache_config=Loose(num_gpu_blocks=o["blocks"], block_size=o["block"], enable_prefix_caching=bool(o["caching"]),
+                                      mamba_cache_mode="align" if o["caching"] else "none", prefix_match_unit=o.get("match") or None),
                    observability_config=Loose(kv_cache_metrics=False), num_speculative_tokens=0, num_lookahead_tokens=0,
-                   num_prefill_lookahead_tokens=0, num_hash_lookahead_tokens=0, max_in_flight_tokens=o["batch"], max_concurrent_batches=1,
+                   num_prefill_lookahead_tokens=0, num_hash_lookahead_tokens=0, max_in_flight_tokens=o.get("inflight") or o["batch"], max_concurrent_batches=1,
                    aux_output_config=Loose(enabled=False), is_mm_encoder_only=False, use_v2_model_runner=False)
+    sched_module.Scheduler._try_schedule_encoder_inputs = lambda self, r, computed, new, budget, **k: ([0] if computed == 0 else [], new, budget, [], [])[:ENCODER_ANSWERS]
+    sched_module.Scheduler._free_encoder_inputs = sched_module.Scheduler._allocate_encoder_inputs = quiet
+    sched_module.MultiModalBudget = lambda *a, **k: Loose(mm_max_toks_per_item={}, encoder_compute_budget=1 << 30, encoder_cache_size=1 << 30)
     sched_module.compute_encoder_budget = lambda *a, **k: (0, 0)
     for name in ("EncoderCacheManager", "EncoderDecoderCacheManager"):
         setattr(sched_module, name, Encoders)
     known = inspect.signature(sched_module.Scheduler.__init__).parameters
     more = {"block_size": o["block"]} if "block_size" in known else {}
+    if "groups" in o:
+        more["block_size"], more["hash_block_size"] = kv_cache_utils.resolve_kv_cache_block_sizes(kv, config)
+    o["hash"] = more.get("hash_block_size", o["block"])
+    model.is_encoder_decoder = model.supports_multimodal_inputs = any(w[0] == "cross" for w in words)
     return sched_module.Scheduler(vllm_config=config, kv_cache_config=kv, log_stats=True,
                                   structured_output_manager=Loose(should_advance=lambda *a, **k: False, should_fill_bitmask=lambda *a: False, accept_tokens=lambda *a: True), **more)
+
+
+ENCODER_ANSWERS = str(sched_module.Scheduler._try_schedule_encoder_inputs.__annotations__["return"]).count("int") if hasattr(sched_module.Scheduler, "_try_schedule_encoder_inputs") else 0
 
 
 class Encoders:
@@ -209,11 +244,11 @@ class Player:
         self.queries = self.hits = self.operations = self.preemptions = 0
 
     def configure(self, words):
-        self.o = {k: (v if k == "policy" else int(v)) for k, v in (w.split("=") for w in words)}
+        self.o = {k: (v if k in ("policy", "groups") else int(v)) for k, v in (w.split("=") for w in words)}
         kv_cache_utils.init_none_hash(digest)
         maker = kv_cache_utils.get_request_block_hasher
-        self.hasher = maker(self.o["block"], digest) if self.o["caching"] else None
         self.s = make(self.o)
+        self.hasher = maker(self.o["hash"], digest) if self.o["caching"] else None
 
     def add(self, words):
         who, output, priority = int(words[0]), int(words[1]), int(words[2])
@@ -222,6 +257,9 @@ class Player:
         r = Request(request_id=str(who), prompt_token_ids=prompt, sampling_params=sampling, pooling_params=None, arrival_time=float(who),
                     priority=priority, block_hasher=self.hasher, **({"eos_token_id": -1} if "eos_token_id" in Request.__init__.__code__.co_varnames else {}))
         r.skip_reading_prefix_cache = False
+        if self.s.is_encoder_decoder:  # the encoder gives its tokens when the request is let in
+            r.mm_features = [Loose(mm_position=Loose(offset=0, length=0))]
+            r.get_num_encoder_embeds = lambda i: self.o["encoder"]
         self.s.add_request(r)
         self.operations += 1
 
@@ -249,8 +287,7 @@ class Player:
         print(state(s), "queries", self.queries, "hits", self.hits, file=self.out)
 
     def table(self, who):
-        ids = self.s.kv_cache_manager.get_block_ids(who)[0]
-        return f"{len(ids)}:{fnv(ids):016x}"
+        return "/".join(f"{len(ids)}:{fnv(ids):016x}" for ids in self.s.kv_cache_manager.get_block_ids(who))
 
     def play(self, path):
         for line in open(path):

@@ -4,11 +4,14 @@
  * usage: play -v RELEASE SCRIPT RESULT...   replay, compare line by line with the real one
  *        play -p -v RELEASE SCRIPT          print what the model does
  *        play -r SEED STEPS RELEASE         write a random script
+ *        play -g SEED STEPS RELEASE         the same, with layers of several kinds
  *
  * c blocks=40 block=16 seqs=8 batch=64 len=500 policy=fcfs long=0 whole=1 watermark=0 caching=1:
  * num_gpu_blocks, block_size, max_num_seqs, max_num_batched_tokens, max_model_len,
  * long_prefill_token_threshold, scheduler_reserve_full_isl, watermark in thousandths,
- * enable_prefix_caching
+ * enable_prefix_caching; groups=KIND/block/window/states/checkpoint/spec/eagle,... retention=0
+ * (-1: None) match=0 inflight=64 encoder=0: the groups, prefix_cache_retention_interval,
+ * prefix_match_unit, max_in_flight_tokens, tokens of an encoder
  * a ID OUTPUT 0 NAME:TOKENS...: a request arrives: its output tokens, and its prompt, made of the
  * beginnings of named texts. The output of request N is text 2^30 + N
  * s N: N steps
@@ -75,25 +78,86 @@ static void prompt(struct made *of, uint64_t id, uint64_t block, uint64_t most)
 				    .tokens = { 1 + dice(most - 1) } };
 }
 
-static void write_script(uint64_t steps, const char *release)
+static const char *const kinds[] = { "full", "sliding", "chunked", "state", "cross" };
+
+/* Groups as models have them: full attention beside one or two other kinds, or one kind alone. */
+static uint64_t make_groups(struct vc_kv_group *k, uint64_t block, bool caching)
+{
+	static const enum vc_kv_kind sets[][3] = {
+		{ VC_KV_FULL, VC_KV_SLIDING, VC_KV_FULL },
+		{ VC_KV_FULL, VC_KV_STATE, VC_KV_FULL },
+		{ VC_KV_FULL, VC_KV_STATE, VC_KV_SLIDING },
+		{ VC_KV_SLIDING, VC_KV_SLIDING, VC_KV_SLIDING },
+		{ VC_KV_FULL, VC_KV_CHUNKED, VC_KV_CHUNKED },
+		{ VC_KV_STATE, VC_KV_STATE, VC_KV_STATE },
+		{ VC_KV_FULL, VC_KV_CROSS, VC_KV_CROSS },
+	};
+	const enum vc_kv_kind *set = sets[dice(caching ? 6 : 7)];
+	uint64_t kinds_ = 1 + dice(3), window = 1 + dice(dice(2) ? 4 * block : 40 * block), n = 0;
+	uint64_t align = dice(3) ? 0 : 1u << dice(4);
+
+	for (unsigned kind = 0; kind < kinds_; kind++) {
+		bool fixed = set[1] == VC_KV_CHUNKED || set[kind] == VC_KV_STATE || dice(3);
+
+		for (uint64_t i = 1 + dice(kind ? 4 : 2); i; i--)
+			k[n++] = (struct vc_kv_group){
+				set[kind], fixed ? block : 2 * block, window + 3 * kind, 0,
+				set[kind] == VC_KV_STATE ? align : 0, kind, false,
+			};
+	}
+	k[0].block_size = n == 1 ? block : k[0].block_size;
+	return n;
+}
+
+static void write_groups(const struct vc_kv_group *k, uint64_t n, uint64_t block, uint64_t batch)
+{
+	bool states = false, windows = false;
+	uint64_t match = block;
+
+	printf(" groups=");
+	for (uint64_t g = 0; g < n; g++) {
+		printf("%s%s/%" PRIu64 "/%" PRIu64 "/%" PRIu64 "/%" PRIu64 "/%u/%d", g ? "," : "",
+		       kinds[k[g].kind], k[g].block_size, k[g].window, k[g].states,
+		       k[g].checkpoint, k[g].spec, k[g].eagle);
+		states |= k[g].kind == VC_KV_STATE;
+		windows |= k[g].kind == VC_KV_SLIDING;
+	}
+	while (dice(2) && match > 1)
+		match /= 2;
+	printf(" retention=%d match=%" PRIu64 " inflight=%" PRIu64 " encoder=%" PRIu64,
+	       dice(3) ? 0 : dice(2) || !(states || windows) ? -1 : (int)(2 * block * dice(9)),
+	       states && n > 1 ? match : 0, batch * (1 + dice(2)), 1 + dice(5 * block));
+}
+
+static void write_script(uint64_t steps, const char *release, bool groups)
 {
 	static struct made of[TEXTS];
 	struct vc_vllm_rules rules;
 	uint64_t block = 1u << dice(6), blocks = 4 + dice(dice(3) ? 60 : 600), id = 0;
-	uint64_t most = (blocks - 1) * block, rate;
+	uint64_t most = (blocks - 1) * block, rate, batch, caching = dice(8) != 0, n,
+		 whole = 0;
+	struct vc_kv_group group[VC_KV_GROUPS];
 
-	if (vc_vllm_rules_for(release, &rules) < 0)
+	if (vc_vllm_rules_for(release, &rules) < 0 || (groups && !rules.groups))
 		die("not a known release", release);
+	n = groups ? make_groups(group, block, caching) : 0;
+	for (uint64_t g = 0; g < n; g++)
+		whole += group[g].kind == VC_KV_FULL || dice(3) == 0;
+	blocks *= 1 + n / 2;
+	most = n ? 2 + (blocks - 1) * block / (whole + 1) : most; /* mostly it fits alone */
 	most = dice(2) ? most : 2 + dice(most - 1);
+	batch = 1 + dice(dice(2) ? 64 : 2000);
 	printf("c blocks=%" PRIu64 " block=%" PRIu64 " seqs=%" PRIu64 " batch=%" PRIu64
 	       " len=%" PRIu64 " policy=fcfs long=%" PRIu64 " whole=%d watermark=%" PRIu64
-	       " caching=%d\n", blocks,
-	       block, 1 + dice(dice(2) ? 8 : 64), 1 + dice(dice(2) ? 64 : 2000), most,
+	       " caching=%d", blocks, block, 1 + dice(dice(2) ? 8 : 64), batch, most,
 	       dice(3) ? 0 : 1 + dice(most), dice(4) != 0,
-	       rules.watermark && !dice(3) ? dice(400) : 0, dice(8) != 0);
+	       rules.watermark && !dice(3) ? dice(400) : 0, caching != 0);
+	if (groups)
+		write_groups(group, n, block, batch);
+	puts("");
 	rate = 1 + dice(12);
 	while (steps) {
-		uint64_t run = 1 + dice(rate), n;
+		uint64_t run = 1 + dice(rate);
 
 		for (n = dice(4); n; n--) {
 			prompt(of, id, block, most);
@@ -163,7 +227,7 @@ static uint64_t fnv(uint64_t h, uint64_t v)
 
 static void say_state(struct play *p)
 {
-	const struct vc_kv_pool *q = &p->s.pool;
+	const struct vc_kv_pool *q = &p->s.cache.pool;
 	uint64_t h = FNV;
 
 	for (uint32_t i = q->block[q->n].next; i < q->n; i = q->block[i].next)
@@ -186,13 +250,16 @@ static void step(struct play *p)
 	say(p, "step");
 	for (size_t k = 0; k < p->s.served; k++) {
 		uint32_t i = p->s.step[k].request;
-		uint64_t h = FNV;
-		size_t n;
-		const uint32_t *b = vc_serving_blocks(&p->s, i, &n);
+		say(p, " %" PRIu32 ":%" PRIu64 ":", i, p->s.step[k].tokens);
+		for (size_t g = 0; g < p->s.cache.groups; g++) {
+			uint64_t h = FNV;
+			size_t n;
+			const uint32_t *b = vc_serving_blocks(&p->s, i, g, &n);
 
-		for (size_t at = 0; at < n; at++)
-			h = fnv(h, b[at]);
-		say(p, " %" PRIu32 ":%" PRIu64 ":%zu:%016" PRIx64, i, p->s.step[k].tokens, n, h);
+			for (size_t at = 0; at < n; at++)
+				h = fnv(h, b[at]);
+			say(p, "%s%zu:%016" PRIx64, g ? "/" : "", n, h);
+		}
 	}
 	say(p, " out");
 	for (size_t k = p->s.gave_up; k--;)
@@ -213,8 +280,33 @@ static uint64_t value_of(const char *line, const char *key)
 	return strtoull(at + strlen(key), NULL, 10);
 }
 
+static size_t read_groups(struct vc_kv_group *group, const char *line)
+{
+	const char *at = strstr(line, " groups=");
+	size_t n = 0;
+
+	for (at = at ? at + 8 : NULL; at; at = strpbrk(at, ", ")) {
+		struct vc_kv_group *k = &group[n];
+		unsigned long long v[6];
+		char kind[16] = "";
+
+		at += *at == ',';
+		if (sscanf(at, "%15[a-z]/%llu/%llu/%llu/%llu/%llu/%llu", kind, &v[0], &v[1], &v[2],
+			   &v[3], &v[4], &v[5]) != 7)
+			break;
+		*k = (struct vc_kv_group){ VC_KV_FULL, v[0], v[1], v[2], v[3], (unsigned)v[4],
+					   v[5] != 0 };
+		while (strcmp(kinds[k->kind], kind))
+			k->kind++;
+		n++;
+	}
+	return n;
+}
+
 static void configure(struct play *p, const char *line)
 {
+	static struct vc_kv_group group[VC_KV_GROUPS];
+	size_t groups = read_groups(group, line);
 	const struct vc_serving_config k = {
 		.version = p->release, .blocks = value_of(line, " blocks="),
 		.block_size = value_of(line, " block="), .max_seqs = value_of(line, " seqs="),
@@ -223,6 +315,11 @@ static void configure(struct play *p, const char *line)
 		.no_reserve = !value_of(line, " whole="),
 		.watermark = (double)value_of(line, " watermark=") / 1000,
 		.no_caching = !value_of(line, " caching="),
+		.group = groups ? group : NULL, .groups = groups,
+		.retention = groups ? value_of(line, " retention=") : 0,
+		.match = groups ? value_of(line, " match=") : 0,
+		.in_flight = groups ? value_of(line, " inflight=") : 0,
+		.encoder = groups ? value_of(line, " encoder=") : 0,
 	};
 
 	ok(p, vc_serving_init(&p->s, &k, &p->requests, &p->err));
@@ -263,7 +360,7 @@ static void line_of(struct play *p, char *line)
 		say_state(p);
 		end_line(p);
 	} else if (line[0] == 'r') {
-		say(p, "reset %d ", vc_kv_forget(&p->s.pool));
+		say(p, "reset %d ", vc_kv_forget(&p->s.cache.pool));
 		say_state(p);
 		end_line(p);
 	}
@@ -300,9 +397,9 @@ int main(int argc, char **argv)
 	uint64_t sum[4] = { 0 };
 	int scripts = 0;
 
-	if (argc == 5 && !strcmp(argv[1], "-r")) {
+	if (argc == 5 && (!strcmp(argv[1], "-r") || !strcmp(argv[1], "-g"))) {
 		state = strtoull(argv[2], NULL, 10) * 0x9e3779b97f4a7c15u + 1;
-		write_script(strtoull(argv[3], NULL, 10), argv[4]);
+		write_script(strtoull(argv[3], NULL, 10), argv[4], argv[1][1] == 'g');
 		return 0;
 	}
 	if (argc == 5 && !strcmp(argv[1], "-p")) {
@@ -311,7 +408,7 @@ int main(int argc, char **argv)
 	}
 	if (argc < 5 || strcmp(argv[1], "-v") || argc % 2 == 0)
 		die("usage", "-v RELEASE SCRIPT RESULT..., -p -v RELEASE SCRIPT, "
-			     "-r SEED STEPS RELEASE");
+			     "-r or -g SEED STEPS RELEASE");
 	for (int i = 3; i + 1 < argc; i += 2, scripts++)
 		play(argv[2], argv[i], argv[i + 1], sum);
 	printf("%d scripts, %" PRIu64 " operations, %" PRIu64 " preemptions, %" PRIu64

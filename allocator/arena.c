@@ -125,7 +125,7 @@ static void note_grams(struct vc_arena *a)
 			a->gram[a->grams++] = (struct gram){ hash_of(w), (uint32_t)i };
 		}
 	if (a->grams)
-		qsort(a->gram, a->grams, sizeof(*a->gram), by_hash);
+		vc_sort(a->gram, a->grams, sizeof(*a->gram), by_hash);
 }
 
 static void rank_offsets(struct vc_arena *a)

@@ -1,7 +1,7 @@
 # The allocator that serves requests from a plan: a library that lives in the program.
 
 PLAN_SRC := $(sort $(wildcard allocator/*.c))
-PLAN_OBJ := $(PLAN_SRC:%.c=$(BUILD)/%.o) $(BUILD)/common/memory_plan.o $(BUILD)/common/error.o
+PLAN_OBJ := $(PLAN_SRC:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/common/,memory_plan.o error.o sort.o)
 PLAN_LIB := $(BUILD)/libvramcast_plan.so
 LIB_OBJ  += $(BUILD)/allocator/arena.o $(BUILD)/allocator/areas.o
 EXTRA    += $(PLAN_LIB)

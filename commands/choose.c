@@ -240,7 +240,7 @@ static int folder(struct vc_choice *c, const char *name, const char *gpu, struct
 	}
 	if (d)
 		closedir(d);
-	qsort(path, n, sizeof(*path), by_name);
+	vc_sort(path, n, sizeof(*path), by_name);
 	if (n > 1) {
 		r = several(c, path, n, gpu, err);
 	} else if (n) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "common/emit.h"
+#include "common/sort.h"
 #include "commands/cmd_dryrun.h"
 
 /* ---- what processes reported ---- */
@@ -120,7 +121,7 @@ void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o)
 	if (d)
 		closedir(d);
 	size_t n = o->processes < VC_DRYRUN_PROCESSES ? (size_t)o->processes : VC_DRYRUN_PROCESSES;
-	qsort(o->process, n, sizeof *o->process, by_pid);
+	vc_sort(o->process, n, sizeof *o->process, by_pid);
 }
 
 /* ---- judging ---- */

@@ -503,7 +503,7 @@ static void summary(const struct run *r)
 	for (size_t i = 0; file && i < n; i++)
 		file[i] = vc_drain_file(r->drain, i);
 	if (file)
-		qsort(file, n, sizeof(*file), by_name);
+		vc_sort(file, n, sizeof(*file), by_name);
 	for (size_t i = 0; file && i < n; i++) {
 		const struct vc_drain_file *f = &file[i];
 

@@ -79,7 +79,7 @@ static void close_gaps(struct reduce *r)
 static int once_each(struct reduce *r, struct vc_error *err)
 {
 	if (r->n)
-		qsort(r->line, r->n, sizeof(*r->line), by_id);
+		vc_sort(r->line, r->n, sizeof(*r->line), by_id);
 	for (size_t i = 0, first = 0; i < r->n; i++) {
 		const struct line *a = &r->line[first], *b = &r->line[i];
 

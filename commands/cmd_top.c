@@ -84,7 +84,7 @@ static size_t read_pages(const char *dir, struct vc_live_page **page)
 	if (d)
 		closedir(d);
 	if (n)
-		qsort(*page, n, sizeof(**page), by_rank);
+		vc_sort(*page, n, sizeof(**page), by_rank);
 	return n;
 }
 

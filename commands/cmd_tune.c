@@ -424,7 +424,7 @@ static int try_all(struct tune *t, struct vc_error *err)
 				.threads = t->cfg->threads };
 
 	VC_TRY(vc_workers_run(&work, err));
-	qsort(t->trial + 1, t->n - 1, sizeof(*t->trial), compare);
+	vc_sort(t->trial + 1, t->n - 1, sizeof(*t->trial), compare);
 	work.n = t->shown + 1 > FINAL ? t->shown + 1 : FINAL;
 	work.n = work.n < t->n ? work.n : t->n;
 	work.job = decide_one;
@@ -471,7 +471,7 @@ static int tune_run(const void *config, size_t argc, char **argv, struct vc_cons
 	vc_progress_close(t.progress);
 	if (r == VC_OK) {
 		now = t.trial[0];
-		qsort(t.trial, t.n < FINAL ? t.n : FINAL, sizeof(*t.trial), compare);
+		vc_sort(t.trial, t.n < FINAL ? t.n : FINAL, sizeof(*t.trial), compare);
 		r = say(&t, &now, &con->err);
 	}
 	if (r == VC_OK && t.trial[0].verdict >= VC_UNDECIDED)

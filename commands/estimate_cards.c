@@ -126,7 +126,7 @@ int vc_estimate_cards(struct vc_emit *e, const struct vc_estimate_need *need, co
 	if (r == VC_OK && prices)
 		r = read_prices(prices, o, vc_cards_n, err);
 	if (r == VC_OK) {
-		qsort(o, vc_cards_n, sizeof(*o), by_offer);
+		vc_sort(o, vc_cards_n, sizeof(*o), by_offer);
 		*fits = !o[0].verdict;
 		say(e, o, vc_cards_n, prices != NULL);
 	}
@@ -148,7 +148,7 @@ static struct offer *priced(const char *prices, struct vc_error *err)
 		o = NULL;
 	}
 	if (o)
-		qsort(o, vc_cards_n, sizeof(*o), by_offer);
+		vc_sort(o, vc_cards_n, sizeof(*o), by_offer);
 	return o;
 }
 

@@ -88,7 +88,7 @@ static int list_ways(struct find *f, struct vc_error *err)
 					VC_TRY(add(f, w, err));
 		}
 	}
-	qsort(f->way, f->n, sizeof(*f->way), by_share);
+	vc_sort(f->way, f->n, sizeof(*f->way), by_share);
 	return VC_OK;
 }
 
@@ -308,7 +308,7 @@ static int find_plan(const struct vc_fit_ask *ask, size_t argc, char **argv,
 		r = try_all(&f, argc, argv, &con->err);
 	vc_progress_close(f.progress);
 	if (r == VC_OK) {
-		qsort(f.way, f.tried, sizeof(*f.way), by_need);
+		vc_sort(f.way, f.tried, sizeof(*f.way), by_need);
 		r = say(&f, &con->err);
 	}
 	r = r == VC_OK ? code_of(&f) : r;

@@ -120,7 +120,7 @@ static int candidates(const struct vc_pattern *p, size_t from, struct lag *out, 
 		if (count[d])
 			all[m++] = (struct lag){ d, count[d] };
 	if (all) {
-		qsort(all, m, sizeof(*all), by_count);
+		vc_sort(all, m, sizeof(*all), by_count);
 		*k = m < CANDIDATES ? m : CANDIDATES;
 		memcpy(out, all, *k * sizeof(*all));
 	}
@@ -252,7 +252,7 @@ static uint64_t agreed(const struct marks *m)
 		if (m->at[i].inside == 1)
 			count[n++] = m->at[i].count;
 	if (n)
-		qsort(count, n, sizeof(*count), by_size);
+		vc_sort(count, n, sizeof(*count), by_size);
 	few = n / 100 + 2;
 	for (size_t i = 0; i + few < n && !steps; i++)
 		if (count[i] == count[i + few])

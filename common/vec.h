@@ -8,7 +8,7 @@
  * A failure leaves the array as it was. */
 #pragma once
 
-#include "common/std.h"
+#include "common/sort.h"
 
 /* Room for `n` elements of `each` bytes in the array to which the pointer at `array` points, and
  * which has room for *cap. The room doubles. The pointer is copied, because no C type stands for
@@ -68,7 +68,7 @@ static inline bool vc_vec_next(void *array, size_t n, size_t each)
 			free(vc_all_[vc_i_]); \
 	} while (0)
 
-/* A compare function for qsort: of x and y, two pointers to `type`. As in
+/* A compare function for vc_sort: of x and y, two pointers to `type`. As in
  *	VC_COMPARE(by_place, struct piece, VC_THEN(VC_ORDER(x->at, y->at), VC_ORDER(y->n, x->n)))
  * for ascending `at` and, where that is the same, descending `n`. */
 #define VC_COMPARE(name, type, order) \
@@ -88,7 +88,7 @@ static inline int vc_by_u64(const void *a, const void *b)
 static inline void vc_sort_u64(uint64_t *at, size_t n)
 {
 	if (n)
-		qsort(at, n, sizeof(*at), vc_by_u64);
+		vc_sort(at, n, sizeof(*at), vc_by_u64);
 }
 
 /* Where `key` stands in a sorted array of numbers; NULL: nowhere. */

@@ -12,7 +12,7 @@ long=$(expand -t 8 $files | awk 'length($0) > 100' | head -n 5)
 [ -z "$long" ] || say "lines over 100 columns (tabs as 8): $long"
 # One pass over all files: a process for each file and rule would take ten times as long.
 # shellcheck disable=SC2086
-hits=$(awk -v call='(^|[^A-Za-z0-9_.>])' -v banned='(sprintf|strcpy|strcat|strtok|atoi|gets|alloca|setlocale|abort|rand|time)[(]' \
+hits=$(awk -v call='(^|[^A-Za-z0-9_.>])' -v banned='(sprintf|strcpy|strcat|strtok|atoi|gets|alloca|setlocale|abort|rand|time|qsort)[(]' \
 	-v ours='(printf|puts|putchar|exit|_exit|getenv|perror)[(]' '
 	function finish() {
 		if (n > 700) print file ": " n " lines (700 at most)"
@@ -33,7 +33,7 @@ hits=$(awk -v call='(^|[^A-Za-z0-9_.>])' -v banned='(sprintf|strcpy|strcat|strto
 		if (free || !/[(]/) next
 		line = $0
 		sub(/\/\*.*\*\//, "", line); gsub(/"[^"]*"/, "", line); sub(/^ \*.*/, "", line)
-		if (line ~ call banned) print file ": banned function: " FNR ":" line
+		if (line ~ call banned && file != "common/sort.c") print file ": banned function: " FNR ":" line
 		if (!front && line ~ call ours)
 			print file ": only the command layer prints, exits or reads the environment: " FNR ":" line
 	}

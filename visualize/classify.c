@@ -128,7 +128,7 @@ static int find_kept(struct vc_classes *c, struct vc_error *err)
 				vc_iteration_of(&c->r->steps, l->born), (uint32_t)i };
 	}
 	if (n)
-		qsort(k, n, sizeof(*k), by_key);
+		vc_sort(k, n, sizeof(*k), by_key);
 	for (size_t from = 0, to; from < n; from = to) {
 		for (to = from; to < n && k[to].key == k[from].key;)
 			to++;
@@ -159,7 +159,7 @@ static int index_ids(struct vc_classes *c, struct vc_error *err)
 		sorted = sorted && (!i || tmp[i - 1].id < tmp[i].id);
 	}
 	if (!sorted)
-		qsort(tmp, n, sizeof(*tmp), compare_ids);
+		vc_sort(tmp, n, sizeof(*tmp), compare_ids);
 	for (size_t i = 0; i < n; i++)
 		c->by_id[i] = tmp[i].at;
 	c->ids = n;

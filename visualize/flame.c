@@ -149,7 +149,7 @@ static int link_children(struct vc_flame *f)
 		all[i - 1] = (struct sibling){ f->node[i].parent, i, f->node[i].bytes,
 					       f->node[i].name };
 	if (all)
-		qsort(all, f->n - 1, sizeof(*all), by_size);
+		vc_sort(all, f->n - 1, sizeof(*all), by_size);
 	for (size_t k = f->n; k-- > 1;) {
 		struct vc_flame_node *parent = &f->node[all[k - 1].parent];
 
@@ -173,7 +173,7 @@ static size_t merge(struct vc_owner *o, size_t n)
 	size_t kept = 0;
 
 	if (n)
-		qsort(o, n, sizeof(*o), by_origin);
+		vc_sort(o, n, sizeof(*o), by_origin);
 	for (size_t i = 0; i < n; i++) {
 		struct vc_owner *last = kept ? &o[kept - 1] : NULL;
 

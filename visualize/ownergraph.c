@@ -166,7 +166,7 @@ static size_t merge(struct vc_owner *o, size_t n)
 {
 	size_t kept = 0;
 
-	qsort(o, n, sizeof(*o), by_key);
+	vc_sort(o, n, sizeof(*o), by_key);
 	for (size_t i = 0; i < n; i++) {
 		struct vc_owner *last = kept ? &o[kept - 1] : NULL;
 		if (last && last->slot == o[i].slot && last->site == o[i].site &&
@@ -214,7 +214,7 @@ static int sort(struct vc_own_graph *g)
 	for (size_t i = 0; r && i < g->nodes; i++)
 		r[i] = (struct ranked){ g->node[i], (uint32_t)i };
 	if (r)
-		qsort(r, g->nodes, sizeof(*r), by_rank);
+		vc_sort(r, g->nodes, sizeof(*r), by_rank);
 	for (size_t i = 0; r && now && i < g->nodes; i++) {
 		g->node[i] = r[i].node;
 		now[r[i].was] = (uint32_t)i;
@@ -224,7 +224,7 @@ static int sort(struct vc_own_graph *g)
 		g->edge[i].to = now[g->edge[i].to];
 	}
 	if (g->edges)
-		qsort(g->edge, g->edges, sizeof(*g->edge), edge_order);
+		vc_sort(g->edge, g->edges, sizeof(*g->edge), edge_order);
 	bool ok = r && now;
 	VC_FREE(r, now);
 	return ok ? 0 : -1;

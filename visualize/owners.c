@@ -2,6 +2,8 @@
 /* owners.c - who holds the memory at the moment that matters. */
 
 #include "visualize/classify.h"
+
+#include "common/sort.h"
 #include "visualize/ledger.h"
 
 static int compare_keys(const void *a, const void *b)
@@ -40,7 +42,7 @@ static void merge(struct vc_owners *o)
 	size_t kept = 0;
 
 	if (o->n)
-		qsort(o->at, o->n, sizeof(*o->at), compare_keys);
+		vc_sort(o->at, o->n, sizeof(*o->at), compare_keys);
 	for (size_t i = 0; i < o->n; i++) {
 		struct vc_owner *last = kept ? &o->at[kept - 1] : NULL;
 		if (!last || !same(last, &o->at[i])) {
@@ -56,7 +58,7 @@ static void merge(struct vc_owners *o)
 	}
 	o->n = kept;
 	if (o->n)
-		qsort(o->at, o->n, sizeof(*o->at), compare_bytes);
+		vc_sort(o->at, o->n, sizeof(*o->at), compare_bytes);
 }
 
 static void from_heap(struct vc_owners *o, const struct vc_classes *c, const struct vc_heap_map *h)
@@ -136,7 +138,7 @@ uint32_t *vc_owner_frames(const struct vc_meta *m)
 		p[i] = (struct place){ m->frame[i].function, m->frame[i].file, m->frame[i].line,
 				      (uint32_t)i };
 	if (p)
-		qsort(p, m->frames, sizeof(*p), compare_places);
+		vc_sort(p, m->frames, sizeof(*p), compare_places);
 	for (size_t i = 0; p && first && i < m->frames; i++) {
 		if (p[i].file != p[head].file || p[i].line != p[head].line ||
 		    p[i].function != p[head].function)

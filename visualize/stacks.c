@@ -21,7 +21,7 @@ static void merge(struct vc_stacks *s)
 	size_t m = 0;
 
 	if (s->n)
-		qsort(s->at, s->n, sizeof(*s->at), by_origin);
+		vc_sort(s->at, s->n, sizeof(*s->at), by_origin);
 	for (size_t i = 0; i < s->n; i++) {
 		if (!m || by_origin(&s->at[m - 1], &s->at[i])) {
 			s->at[m++] = s->at[i];

@@ -26,7 +26,7 @@ static uint32_t *ranks(const struct vc_meta *m)
 	}
 	for (uint32_t i = 0; i < m->frames; i++)
 		l[i] = (struct line){ m->frame[i].file, m->frame[i].function, m->frame[i].line, i };
-	qsort(l, m->frames, sizeof(*l), by_place);
+	vc_sort(l, m->frames, sizeof(*l), by_place);
 	for (size_t i = 0; i < m->frames; i++) {
 		bool same = i && l[i].file == l[i - 1].file && l[i].function == l[i - 1].function;
 

@@ -3,6 +3,7 @@
 #include "simulator/advise/diff.h"
 
 #include "common/site.h"
+#include "common/sort.h"
 #include "simulator/predict/allocations.h"
 #include "simulator/advise/call_sites.h"
 
@@ -225,7 +226,7 @@ static void merge(struct vc_diff *d)
 
 	if (!d->n)
 		return;
-	qsort(d->at, d->n, sizeof(*d->at), by_name);
+	vc_sort(d->at, d->n, sizeof(*d->at), by_name);
 	for (size_t i = 0; i < d->n; i++) {
 		struct vc_diff_site *to = n ? &d->at[n - 1] : NULL;
 
@@ -241,7 +242,7 @@ static void merge(struct vc_diff *d)
 		free(d->at[i].site);
 	}
 	d->n = n;
-	qsort(d->at, d->n, sizeof(*d->at), by_change);
+	vc_sort(d->at, d->n, sizeof(*d->at), by_change);
 }
 
 static int add_sites(struct vc_diff *d, const struct vc_meta *m, const struct sums *sum, int side,

@@ -3,6 +3,8 @@
  */
 #include "simulator/advise/summary.h"
 
+#include "common/sort.h"
+
 #define KEY 80
 #define RULE "==========================================================================="
 #define LINE "---------------------------------------------------------------------------"
@@ -40,7 +42,7 @@ int vc_summary_stats(struct vc_emit *e, const struct vc_counters *c, struct vc_e
 	VC_HAVE(f, "the statistics", err);
 	for (size_t i = 0; i < c->n; i++)
 		n += flatten(&c->at[i], &f[n]);
-	qsort(f, n, sizeof(*f), by_key);
+	vc_sort(f, n, sizeof(*f), by_key);
 	for (size_t i = 0; i < n; i++) {
 		vc_emit_int(e, f[i].key, NULL, f[i].value);
 		vc_emit_line(e, "  %-44s %" PRId64, f[i].key, f[i].value);

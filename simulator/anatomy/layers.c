@@ -444,7 +444,7 @@ static int by_sites(struct sites *s, struct vc_layers *l, struct vc_error *err)
 		VC_TRY(take(s, l, best->key, kind, err));
 	}
 	if (l->n > 1)
-		qsort(l->at, l->n, sizeof(*l->at), by_birth);
+		vc_sort(l->at, l->n, sizeof(*l->at), by_birth);
 	if (l->n)
 		VC_TRY(split(s, l, err));
 	tell_kinds(l);

@@ -28,7 +28,7 @@ static size_t candidates(const struct vc_anatomy_work *w, struct lag *out, struc
 	} else {
 		for (size_t i = 0; i < n; i++)
 			s[i] = (struct seen){ w->token[i], i };
-		qsort(s, n, sizeof(*s), by_token);
+		vc_sort(s, n, sizeof(*s), by_token);
 		for (size_t i = 0; i < n; i++) {
 			size_t run = i;
 			while (run + 1 < n && s[run + 1].token == s[i].token)
@@ -38,13 +38,13 @@ static size_t candidates(const struct vc_anatomy_work *w, struct lag *out, struc
 					l[m++] = (struct lag){ s[j + 1].at - s[j].at, 1 };
 			i = run;
 		}
-		qsort(l, m, sizeof(*l), by_lag);
+		vc_sort(l, m, sizeof(*l), by_lag);
 		for (size_t i = 0; i < m; i++)
 			if (k && l[k - 1].lag == l[i].lag)
 				l[k - 1].count++;
 			else
 				l[k++] = l[i];
-		qsort(l, k, sizeof(*l), by_count);
+		vc_sort(l, k, sizeof(*l), by_count);
 		k = k < CANDIDATES ? k : CANDIDATES;
 		memcpy(out, l, k * sizeof(*l));
 	}

@@ -79,7 +79,7 @@ bool vc_is_one_pass(const struct vc_trace *t, uint16_t device, const struct vc_p
 		if (e->kind == VC_EV_ALLOC && n >= all / 4 && n < all / 4 * 3)
 			size[sizes++] = e->size;
 		if (n == all / 4 * 3)
-			qsort(size, sizes, sizeof(*size), by_size);
+			vc_sort(size, sizes, sizeof(*size), by_size);
 		if (e->kind == VC_EV_ALLOC && n + p->events > all && n > all / 4 * 3 &&
 		    e->size >= 1u << 20)
 			found = found || !bsearch(&e->size, size, sizes, sizeof(*size), by_size);
@@ -150,7 +150,7 @@ static struct vc_leak judge(struct search *f)
 {
 	struct vc_leak l = { 0 };
 
-	qsort(f->at, f->n, sizeof(*f->at), by_key);
+	vc_sort(f->at, f->n, sizeof(*f->at), by_key);
 	for (size_t i = 0, k; i < f->n; i = k) {
 		uint64_t bytes = 0;
 		uint32_t steps = 0;

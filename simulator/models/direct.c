@@ -80,7 +80,7 @@ static int direct_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
 		return VC_ENOMEM;
 	for (uint32_t i = st->n ? st->at[0].next : 0; i; i = st->at[i].next)
 		all[n++] = st->at[i];
-	qsort(all, n, sizeof(*all), by_address);
+	vc_sort(all, n, sizeof(*all), by_address);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		const struct piece *p = &all[i];
 		struct vc_extent x = { .what = VC_X_SEGMENT, .addr = p->addr, .size = p->size,

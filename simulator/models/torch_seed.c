@@ -238,7 +238,7 @@ static struct aged *list_segments(const struct vc_heap *heap, size_t *n)
 		grow |= x->expandable;
 	}
 	if (all && *n && !grow)
-		qsort(all, *n, sizeof(*all), by_age);
+		vc_sort(all, *n, sizeof(*all), by_age);
 	return all;
 }
 

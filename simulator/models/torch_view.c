@@ -28,7 +28,7 @@ static struct run *list_runs(const struct torch *t, size_t *n)
 	for (uint32_t i = 1; i < t->used; i++)
 		if (is_mapped(t, i) && !is_mapped(t, t->b[i].prev))
 			r[k++] = (struct run){ t->b[i].addr, i };
-	qsort(r, k, sizeof(*r), by_addr);
+	vc_sort(r, k, sizeof(*r), by_addr);
 	*n = k;
 	return r;
 }

@@ -156,7 +156,7 @@ static int by_offset(const void *a, const void *b)
 }
 
 /* Quicksort by the middle one of three: half the time of a placement is this order, and a call for
- * each comparison would double it. Where that does not halve, qsort. */
+ * each comparison would double it. Where that does not halve, vc_sort. */
 static void sort(struct span *a, size_t n, int depth)
 {
 	while (n > 12 && depth--) {
@@ -180,7 +180,7 @@ static void sort(struct span *a, size_t n, int depth)
 		n = k + 1;
 	}
 	if (n > 12) {
-		qsort(a, n, sizeof(*a), by_offset);
+		vc_sort(a, n, sizeof(*a), by_offset);
 		return;
 	}
 	for (size_t i = 1; i < n; i++) {

@@ -59,7 +59,7 @@ static size_t list_turns(struct vc_pieces *s, const struct vc_packing *p, struct
 			put_life(turn, &n, x, (uint32_t)s->n, first);
 		s->n++;
 	}
-	qsort(turn, n, sizeof(*turn), by_time);
+	vc_sort(turn, n, sizeof(*turn), by_time);
 	return n;
 }
 
@@ -201,7 +201,7 @@ static void rank(const struct vc_pieces *s, enum order by, struct ranked *r, uin
 		memcpy(r[i].key, key[by], sizeof(r[i].key));
 		r[i].piece = (uint32_t)i;
 	}
-	qsort(r, s->n, sizeof(*r), by_key);
+	vc_sort(r, s->n, sizeof(*r), by_key);
 	for (size_t i = 0; i < s->n; i++)
 		order[i] = r[i].piece;
 }
@@ -301,7 +301,7 @@ static void next_order(struct attempt *a, uint64_t round, uint64_t *seed)
 		vary(a, seed);
 	else
 		mix(a, seed);
-	qsort(a->ranked, a->s.n, sizeof(*a->ranked), by_key);
+	vc_sort(a->ranked, a->s.n, sizeof(*a->ranked), by_key);
 	for (size_t k = 0; k < a->s.n; k++)
 		a->tried[k] = a->ranked[k].piece;
 }

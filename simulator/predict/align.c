@@ -345,13 +345,13 @@ static int learn(const struct pair *p, struct vc_ratios *r)
 		    !related(r, p->a[i].size, p->b[p->match[i]].size))
 			t[n++] = (struct tally){
 				(double)p->b[p->match[i]].size / (double)p->a[i].size, 1 };
-	qsort(t, n, sizeof(*t), by_ratio);
+	vc_sort(t, n, sizeof(*t), by_ratio);
 	for (size_t i = 0; i < n; i++)
 		if (m && fabs(t[m - 1].ratio - t[i].ratio) < 1e-12)
 			t[m - 1].n++;
 		else
 			t[m++] = t[i];
-	qsort(t, m, sizeof(*t), by_count);
+	vc_sort(t, m, sizeof(*t), by_count);
 	for (size_t i = 0; i < m && r->n < VC_RATIOS && t[i].n >= OFTEN; i++, added++)
 		r->at[r->n++] = t[i].ratio;
 	free(t);

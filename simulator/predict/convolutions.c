@@ -160,7 +160,7 @@ static int sort_calls(struct vc_convolutions *c)
 	for (size_t i = 0; at && c->order && i < c->n; i++)
 		at[i] = (struct place){ c->key[c->call[i].key].group, (uint32_t)i };
 	if (at && c->order)
-		qsort(at, c->n, sizeof(*at), by_group);
+		vc_sort(at, c->n, sizeof(*at), by_group);
 	for (size_t i = 0; at && c->order && i < c->n; i++)
 		c->order[i] = at[i].call;
 	free(at);
@@ -381,8 +381,8 @@ static void match_rest(const struct vc_convolutions *c, const struct vc_convolut
 		if (!used[i])
 			theirs[m++] = (struct place){ steps_of(&other->key[other->call[i].key].c),
 						      (uint32_t)i };
-	qsort(mine, n, sizeof(*mine), by_group);
-	qsort(theirs, m, sizeof(*theirs), by_group);
+	vc_sort(mine, n, sizeof(*mine), by_group);
+	vc_sort(theirs, m, sizeof(*theirs), by_group);
 	for (size_t i = 0, k = 0, to, end; i < n; i = to) {
 		for (to = i; to < n && mine[to].group == mine[i].group;)
 			to++;

@@ -142,7 +142,7 @@ static int find_pools(struct infer *f, struct vc_error *err)
 {
 	VC_TRY(collect_spans(f, err));
 	if (f->spans)
-		qsort(f->span, f->spans, sizeof(*f->span), by_addr);
+		vc_sort(f->span, f->spans, sizeof(*f->span), by_addr);
 	f->pool = calloc(f->t->n ? f->t->n : 1, sizeof(*f->pool));
 	VC_HAVE(f->pool, "pools", err);
 	for (size_t i = 0; i < f->t->n; i++) {

@@ -77,7 +77,7 @@ int vc_holders_of(const struct vc_heap_map *map, const struct vc_meta *meta,
 		return vc_nomem(err, "the list of holders");
 	}
 	all = collect(map, meta, k);
-	qsort(k, all, sizeof(*k), by_place);
+	vc_sort(k, all, sizeof(*k), by_place);
 	for (size_t i = 0; i < all; i++) { /* merge equal places */
 		if (m && !by_place(&k[m - 1], &k[i])) {
 			k[m - 1].h.bytes += k[i].h.bytes;
@@ -86,7 +86,7 @@ int vc_holders_of(const struct vc_heap_map *map, const struct vc_meta *meta,
 			k[m++] = k[i];
 		}
 	}
-	qsort(k, m, sizeof(*k), by_bytes);
+	vc_sort(k, m, sizeof(*k), by_bytes);
 	for (size_t i = MAX_HOLDERS; i < m; i++) {
 		k[MAX_HOLDERS - 1].h.bytes += k[i].h.bytes;
 		k[MAX_HOLDERS - 1].h.blocks += k[i].h.blocks;

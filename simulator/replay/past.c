@@ -274,8 +274,8 @@ static int pair_up(struct maker *m, struct vc_error *err)
 		if (m->ghost[id] && (ok = vc_vec_one(now, n)))
 			now[n++] = (struct born){ m->ghost[id], id };
 	if (ok && n && olds) {
-		qsort(old, olds, sizeof(*old), by_key);
-		qsort(now, n, sizeof(*now), by_key);
+		vc_sort(old, olds, sizeof(*old), by_key);
+		vc_sort(now, n, sizeof(*now), by_key);
 	}
 	for (size_t i = 0, k = 0; ok && i < n && k < olds;) {
 		if (now[i].key == old[k].key)
@@ -592,7 +592,7 @@ static int make_events(struct maker *m, enum vc_past_kind kind, struct vc_error 
 	switch (kind) {
 	case VC_PAST_SIZES:
 		if (m->blocks)
-			qsort(m->block, m->blocks, sizeof(*m->block), by_size);
+			vc_sort(m->block, m->blocks, sizeof(*m->block), by_size);
 		/* fallthrough */
 	case VC_PAST_ALONE:
 		return put_blocks(m, false, false, err);

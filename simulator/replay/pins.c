@@ -47,7 +47,7 @@ static size_t gather(struct vc_pin *p, size_t n)
 {
 	size_t k = 0;
 
-	qsort(p, n, sizeof(*p), by_site);
+	vc_sort(p, n, sizeof(*p), by_site);
 	for (size_t i = 0; i < n; i++) {
 		if (!k || p[k - 1].site != p[i].site ||
 		    (!p[i].site && p[k - 1].segment != p[i].segment)) {
@@ -62,7 +62,7 @@ static size_t gather(struct vc_pin *p, size_t n)
 			p[k - 1].id = p[i].id;
 		}
 	}
-	qsort(p, k, sizeof(*p), by_bytes);
+	vc_sort(p, k, sizeof(*p), by_bytes);
 	return k;
 }
 

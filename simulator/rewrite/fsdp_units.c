@@ -218,7 +218,7 @@ static int parameters(struct finder *f, struct vc_error *err)
 			u->bytes[k] += g->size;
 		}
 	free(taken);
-	qsort(u->param, u->params, sizeof(*u->param), by_block);
+	vc_sort(u->param, u->params, sizeof(*u->param), by_block);
 	return VC_OK;
 }
 

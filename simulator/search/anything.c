@@ -551,7 +551,7 @@ static int combine(struct search *x, uint64_t most, struct vc_error *err)
 			k[n++] = one;
 	}
 	if (r == VC_OK && n) {
-		qsort(k, n, sizeof(*k), by_worth);
+		vc_sort(k, n, sizeof(*k), by_worth);
 		r = replay_in_order(x, k, n, most, err);
 	}
 	free(k);
@@ -600,7 +600,7 @@ int vc_anything_search(struct vc_anything *q, const struct vc_session *s,
 	add_ways(&x);
 	r = combine(&x, most, err);
 	for (int e = 0; e < VC_ANY_EFFECTS; e++)
-		qsort(q->found[e], q->n[e], sizeof(*q->found[e]), by_time);
+		vc_sort(q->found[e], q->n[e], sizeof(*q->found[e]), by_time);
 	return r;
 }
 

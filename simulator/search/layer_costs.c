@@ -296,7 +296,7 @@ static int read(struct reader *r, const struct vc_plan *plan, struct vc_error *e
 
 	VC_TRY(rc);
 	if (r->cuts)
-		qsort(r->cut, r->cuts, sizeof(*r->cut), by_event);
+		vc_sort(r->cut, r->cuts, sizeof(*r->cut), by_event);
 	r->ids = r->s->rec->meta->max_id + 1;
 	r->size = calloc(r->ids, sizeof(*r->size));
 	r->start = calloc(r->c->n, sizeof(*r->start));

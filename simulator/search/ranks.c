@@ -220,7 +220,7 @@ static int make_groups(struct vc_ranks *r, struct vc_error *err)
 	}
 	for (size_t i = 0; i < r->n; i++)
 		sorted[i] = &r->at[i];
-	qsort(sorted, r->n, sizeof(*sorted), by_kind_and_place);
+	vc_sort(sorted, r->n, sizeof(*sorted), by_kind_and_place);
 	for (size_t i = 0; i < r->n; i++) {
 		if (!i || by_kind(sorted[i - 1], sorted[i]))
 			r->group[r->groups++] = (struct vc_rank_group){
@@ -228,7 +228,7 @@ static int make_groups(struct vc_ranks *r, struct vc_error *err)
 				.least = UINT64_MAX };
 		join(r, &r->group[r->groups - 1], sorted[i]);
 	}
-	qsort(r->group, r->groups, sizeof(*r->group), by_members);
+	vc_sort(r->group, r->groups, sizeof(*r->group), by_members);
 	/* a rank belongs to the group whose first member is of its kind */
 	for (size_t g = 0; g < r->groups; g++)
 		place[r->group[g].first] = g;
@@ -315,7 +315,7 @@ int vc_ranks_run(struct vc_ranks *r, const struct vc_run_options *opt, size_t n,
 	}
 	a.at = r->at;
 	VC_TRY(vc_workers_run(&w, err));
-	qsort(r->at, n, sizeof(*r->at), by_number);
+	vc_sort(r->at, n, sizeof(*r->at), by_number);
 	VC_TRY(make_groups(r, err));
 	measure(r);
 	find_first_death(r);

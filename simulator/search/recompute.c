@@ -314,7 +314,7 @@ static int finish(struct search *x, struct vc_error *err)
 	size_t asked = 0;
 
 	if (q->n)
-		qsort(q->at, q->n, sizeof(*q->at), by_time);
+		vc_sort(q->at, q->n, sizeof(*q->at), by_time);
 	q->best = best_of(q, false);
 	q->uniform = best_of(q, true);
 	q->sure = q->least = SIZE_MAX;

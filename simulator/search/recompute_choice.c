@@ -29,7 +29,7 @@ static size_t thin_out(struct way *w, size_t n, uint64_t part)
 	size_t m = 0;
 
 	if (n)
-		qsort(w, n, sizeof(*w), by_time);
+		vc_sort(w, n, sizeof(*w), by_time);
 	for (size_t i = 0; i < n; i++)
 		if (!m || w[i].gone >= w[m - 1].gone + (part ? part : 1))
 			w[m++] = w[i];

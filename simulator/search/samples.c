@@ -40,7 +40,7 @@ static void join(struct vc_samples *s)
 {
 	size_t kept = 0;
 
-	qsort(s->at, s->n, sizeof(*s->at), by_length);
+	vc_sort(s->at, s->n, sizeof(*s->at), by_length);
 	for (size_t i = 0; i < s->n; i++)
 		if (kept && s->at[kept - 1].length == s->at[i].length)
 			s->at[kept - 1].samples += s->at[i].samples;

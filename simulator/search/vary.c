@@ -232,7 +232,7 @@ static int order(struct vc_vary *v, struct vc_error *err)
 	VC_HAVE(v->order, "the scenarios", err);
 	for (size_t i = 0; i < v->runs; i++)
 		v->order[i] = (struct vc_vary_id){ v->id[i], i };
-	qsort(v->order, v->runs, sizeof(*v->order), by_id);
+	vc_sort(v->order, v->runs, sizeof(*v->order), by_id);
 	for (size_t i = 1; i < v->runs; i++)
 		if (v->order[i].id == v->order[i - 1].id)
 			return vc_fail(err, VC_EFORMAT, "id %llu is there twice",

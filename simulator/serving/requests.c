@@ -364,7 +364,7 @@ static int finish(struct reading *g)
 				       "years after the first request", g->r->at[i].line);
 		g->r->at[i].arrival = (uint64_t)((g->seconds[i] - first) * 1e9 + 0.5);
 	}
-	qsort(g->r->at, g->r->n, sizeof(*g->r->at), by_arrival);
+	vc_sort(g->r->at, g->r->n, sizeof(*g->r->at), by_arrival);
 	return VC_OK;
 }
 

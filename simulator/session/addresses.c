@@ -19,7 +19,7 @@ int vc_addresses_known(const struct vc_recording *rec, bool *known, struct vc_er
 
 	for (size_t i = 0; follows && i < rec->trace.n; i++) {
 		const struct vc_event *e = &rec->trace.ev[i];
-		uint64_t at;
+		uint64_t at = 0;
 
 		if (e->kind != VC_EV_SEGMENT_ALLOC || e->device != rec->device->device)
 			continue;

@@ -78,7 +78,7 @@ static struct gram *grams_of(const struct side *s, size_t *n, struct vc_error *e
 	}
 	for (size_t i = 0; i < *n; i++)
 		g[i] = (struct gram){ vc_hash_bytes(&s->size[i], GRAM * sizeof(*s->size)), i };
-	qsort(g, *n, sizeof(*g), by_hash);
+	vc_sort(g, *n, sizeof(*g), by_hash);
 	return g;
 }
 

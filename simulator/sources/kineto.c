@@ -460,7 +460,7 @@ static int open_kineto(struct vc_source *src, struct vc_error *err)
 	if (rc)
 		return rc;
 	if (st->n)
-		qsort(st->rec, st->n, sizeof(*st->rec), compare);
+		vc_sort(st->rec, st->n, sizeof(*st->rec), compare);
 	find_baselines(st);
 	st->origin_ns = st->n && st->rec[0].ev.time_ns ? st->rec[0].ev.time_ns - 1 : 0;
 	src->meta->start_unix_ns = st->base_ns + st->origin_ns;

@@ -172,7 +172,7 @@ static int open_report(struct vc_source *s, struct vc_error *err)
 	VC_TRY(read_tables(s, &db, err));
 	vc_input_skip(s->input, got);
 	if (st->n)
-		qsort(st->row, st->n, sizeof(*st->row), by_time);
+		vc_sort(st->row, st->n, sizeof(*st->row), by_time);
 	s->meta->how[VC_CAP_SEGMENTS] = VC_HOW_RECORDED;
 	vc_meta_set(&s->meta->producer, "Nsight Systems");
 	vc_meta_note(s->meta, "a report of Nsight Systems holds what the driver gave out. Inside "

@@ -44,7 +44,7 @@ int snapshot_final_heap(const struct snapshot *s, uint16_t device, struct snapsh
 	for (size_t i = 0; i < s->segments; i++)
 		if (s->segment[i].device == device)
 			h->segment[h->segments++] = s->segment[i];
-	qsort(h->segment, h->segments, sizeof(*h->segment), compare_segments);
+	vc_sort(h->segment, h->segments, sizeof(*h->segment), compare_segments);
 	for (size_t i = 0; i < h->segments; i++) {
 		struct snapshot_segment *seg = &h->segment[i];
 
@@ -364,7 +364,7 @@ static int lay_out(struct rewind *r, const struct vc_event *e, size_t events)
 	for (size_t i = 0; i < h->blocks; i++)
 		if (h->block[i].state != SNAP_INACTIVE)
 			h->block[n++] = h->block[i];
-	qsort(h->block, n, sizeof(*h->block), compare_blocks);
+	vc_sort(h->block, n, sizeof(*h->block), compare_blocks);
 	if (find_ends(r, n, e, events))
 		return VC_ENOMEM;
 	to.block = malloc((2 * n + h->segments + 1) * sizeof(*to.block));

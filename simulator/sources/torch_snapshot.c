@@ -201,7 +201,7 @@ static int open_snapshot(struct vc_source *src, struct vc_error *err)
 	find_origin(st, src->meta);
 	name_devices(st, src->meta);
 	if (s->notes)
-		qsort(s->note, s->notes, sizeof(*s->note), compare_notes);
+		vc_sort(s->note, s->notes, sizeof(*s->note), compare_notes);
 	if (s->overflowed)
 		vc_meta_note(src->meta,
 			     "the history's ring buffer overflowed: events before the first one "

@@ -49,7 +49,7 @@ static struct word *words(const struct vc_profile *p, size_t n)
 		w[i] = (struct word){ h, i };
 	}
 	if (w)
-		qsort(w, n, sizeof(*w), by_hash);
+		vc_sort(w, n, sizeof(*w), by_hash);
 	return w;
 }
 
@@ -60,7 +60,7 @@ static struct beat_of judge(const struct word *w, size_t n, size_t *gap)
 
 	for (size_t i = 1; i < n; i++)
 		gap[i - 1] = w[i].at - w[i - 1].at;
-	qsort(gap, n - 1, sizeof(*gap), by_size);
+	vc_sort(gap, n - 1, sizeof(*gap), by_size);
 	for (size_t i = 0, k; i < n - 1; i = k) {
 		for (k = i; k < n - 1 && gap[k] == gap[i]; k++)
 			;
@@ -92,7 +92,7 @@ static size_t candidates(const struct word *w, size_t n, size_t expected, size_t
 		if (b.equal * 3 >= k - i - 1 && b.gap >= WORD)
 			out[found++] = b;
 	}
-	qsort(out, found, sizeof(*out), by_gap);
+	vc_sort(out, found, sizeof(*out), by_gap);
 	return found;
 }
 

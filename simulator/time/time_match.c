@@ -39,7 +39,7 @@ static struct place *places(const struct side *s)
 		w[i] = (struct place){ h, i };
 	}
 	if (w)
-		qsort(w, s->n, sizeof(*w), by_hash);
+		vc_sort(w, s->n, sizeof(*w), by_hash);
 	return w;
 }
 

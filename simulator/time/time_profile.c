@@ -124,7 +124,7 @@ static int by_value(const void *a, const void *b)
 
 static double median(double *at, size_t n)
 {
-	qsort(at, n, sizeof(*at), by_value);
+	vc_sort(at, n, sizeof(*at), by_value);
 	return n % 2 ? at[n / 2] : (at[n / 2 - 1] + at[n / 2]) / 2;
 }
 
@@ -339,7 +339,7 @@ static double middle(double *at, size_t n)
 {
 	double from = (double)n / 4, to = (double)n - from, sum = 0;
 
-	qsort(at, n, sizeof(*at), by_value);
+	vc_sort(at, n, sizeof(*at), by_value);
 	for (size_t i = 0; i < n; i++) {
 		double a = (double)i > from ? (double)i : from,
 		       b = (double)(i + 1) < to ? (double)(i + 1) : to;
@@ -368,7 +368,7 @@ static int measure(struct vc_profile *p, struct vc_error *err)
 		return vc_nomem(err, "the steps of a recording");
 	}
 	memcpy(sorted, p->op, p->n * sizeof(*sorted));
-	qsort(sorted, p->n, sizeof(*sorted), by_start);
+	vc_sort(sorted, p->n, sizeof(*sorted), by_start);
 	p->step_min_ns = UINT64_MAX;
 	for (size_t k = 1; k < p->steps; k++)
 		others += steady(p, k, 1);
@@ -399,7 +399,7 @@ static int find_quiet(struct vc_profile *p, struct vc_error *err)
 	VC_HAVE(gap, "the typical step", err);
 	for (size_t i = 0; i < p->beats; i++)
 		gap[i] = p->beat[i].gap;
-	qsort(gap, p->beats, sizeof(*gap), by_value);
+	vc_sort(gap, p->beats, sizeof(*gap), by_value);
 	p->quiet_ns = gap[p->beats / 20] < most ? gap[p->beats / 20] : most;
 	free(gap);
 	return VC_OK;
@@ -414,9 +414,9 @@ int vc_profile_finish(struct vc_profile *p, size_t iterations, const struct vc_m
 	p->modelled = meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED;
 	if (r < 0 || !p->n)
 		return r;
-	qsort(p->op, p->n, sizeof(*p->op), by_start);
+	vc_sort(p->op, p->n, sizeof(*p->op), by_start);
 	fronts(p);
-	qsort(p->op, p->n, sizeof(*p->op), by_launch);
+	vc_sort(p->op, p->n, sizeof(*p->op), by_launch);
 	VC_TRY(vc_profile_cycles(p, iterations, err));
 	if (p->steps)
 		VC_TRY(beats(p, meta, err));

@@ -10,6 +10,8 @@
 
 #include "simulator/time/time_tempo.h"
 
+#include "common/sort.h"
+
 #define NOISE 100.0 /* ns by which such a gap varies */
 /* Of the time since the launch that was seen before it: an idle moment shorter than this is the
  * GPU's own, for the program would have needed as long as the GPU to within so little. */
@@ -61,7 +63,7 @@ static double usual(const struct vc_profile *p)
 		    p->beat[i].kind == VC_OP_KERNEL)
 			at[n++] = p->beat[i].gap + p->beat[i - 1].front;
 	if (n > 4) {
-		qsort(at, n, sizeof(*at), by_value);
+		vc_sort(at, n, sizeof(*at), by_value);
 		ns = at[n / 2];
 	}
 	free(at);

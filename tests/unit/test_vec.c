@@ -56,6 +56,38 @@ static void refuses_what_no_size_t_can_count(void **state)
 	free(at);
 }
 
+struct numbered { uint32_t key, first[3]; };
+
+VC_COMPARE(by_key, struct numbered, VC_ORDER(x->key, y->key))
+
+/* Against a sort that has nothing in common with it: each element counts those before it. */
+static void leaves_equals_in_their_order(void **state)
+{
+	static const uint32_t keys[] = { 1, 2, 7, 1000, 0xffffffff };
+	static struct numbered was[1500], at[1500];
+	uint32_t x = 1;
+
+	(void)state;
+	for (size_t n = 0; n <= 1500; n += n < 40 ? 1 : 365) {
+		for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
+			for (uint32_t i = 0; i < n; i++) {
+				x = x * 1664525u + 1013904223u;
+				was[i] = (struct numbered){ (x >> 8) % keys[k], { i, ~i, i } };
+				at[i] = was[i];
+			}
+			vc_sort(at, n, sizeof(*at), by_key);
+			for (size_t i = 0; i < n; i++) {
+				size_t place = 0;
+
+				for (size_t j = 0; j < n; j++)
+					place += was[j].key < was[i].key ||
+						 (was[j].key == was[i].key && j < i);
+				assert_memory_equal(&at[place], &was[i], sizeof(*at));
+			}
+		}
+	}
+}
+
 static void zeroes_the_new_room_only(void **state)
 {
 	uint64_t *at = NULL;
@@ -157,6 +189,7 @@ int main(void)
 		cmocka_unit_test(grows_by_doubling_and_keeps_what_it_holds),
 		cmocka_unit_test(makes_room_for_many_at_once),
 		cmocka_unit_test(refuses_what_no_size_t_can_count),
+		cmocka_unit_test(leaves_equals_in_their_order),
 		cmocka_unit_test(zeroes_the_new_room_only),
 		cmocka_unit_test(one_more_needs_no_field_for_the_room),
 		cmocka_unit_test(finds_the_first_from_and_above),

@@ -4,6 +4,8 @@
 
 #include "visualize/scene.h"
 
+#include "common/sort.h"
+
 enum { MOST = 32, FEW = 8, CELL = 560, LEFT = 2300, NARROW_LEFT = 1500 };
 
 struct drawing {
@@ -45,7 +47,7 @@ static void find_columns(struct drawing *d, const struct vc_result *runs, size_t
 	for (size_t i = 0; v && i < n; i++)
 		v[i] = runs[i].info.value;
 	if (v)
-		qsort(v, n, sizeof(*v), by_value);
+		vc_sort(v, n, sizeof(*v), by_value);
 	for (size_t i = 0; v && i < n; i++)
 		if ((!kept || v[i] > d->column[kept - 1]) && kept < MOST)
 			d->column[kept++] = v[i];

@@ -260,7 +260,7 @@ static int blocks_table(struct report *d, struct vc_error *err)
 	VC_HAVE(v, "the report", err);
 	for (size_t i = 0; i < n; i++)
 		v[i] = (struct largest){ d->runs->lives.at[i].size, i };
-	qsort(v, n, sizeof(*v), by_size);
+	vc_sort(v, n, sizeof(*v), by_size);
 	vc_svg_put(&d->out, "<h2 id=\"largest\">Largest blocks</h2>\n");
 	table_head(d, "r-scroll", "the largest blocks of the run",
 		   "Block|Where|Kind|#Size|#From event|#To event|#Stream");

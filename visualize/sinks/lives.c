@@ -53,7 +53,7 @@ static int sort_parts(struct drawing *d, struct vc_error *err)
 	}
 	free(frame);
 	if (d->parts)
-		qsort(d->part, d->parts, sizeof(*d->part), by_key);
+		vc_sort(d->part, d->parts, sizeof(*d->part), by_key);
 	return VC_OK;
 }
 
@@ -77,7 +77,7 @@ static size_t turns_of(struct drawing *d, const struct row *w)
 			d->turn[n++] = (struct turn){ l->died, time ? l->died_ns : l->died,
 						      -(int64_t)l->size };
 	}
-	qsort(d->turn, n, sizeof(*d->turn), by_event);
+	vc_sort(d->turn, n, sizeof(*d->turn), by_event);
 	return n;
 }
 

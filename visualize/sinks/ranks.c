@@ -3,6 +3,8 @@
 
 #include "visualize/scene.h"
 
+#include "common/sort.h"
+
 enum { MOST = 64, ROW = 900, LEFT_MOST = 3600, RIGHT = 1900, SCALE = 650 };
 
 struct rank {
@@ -292,7 +294,7 @@ static int ranks_write(const struct vc_result *runs, size_t n, const void *confi
 		return vc_page_notice(cfg, "Devices side by side", !n ? "no run was given" :
 				      "no device made a request for memory", out, err);
 	}
-	qsort(d->rank, d->n, sizeof(*d->rank), order);
+	vc_sort(d->rank, d->n, sizeof(*d->rank), order);
 	rc = prepare(d, cfg, err);
 	if (!rc)
 		rc = draw(d, cfg, out, err);

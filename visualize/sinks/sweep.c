@@ -4,6 +4,8 @@
 
 #include "visualize/scene.h"
 
+#include "common/sort.h"
+
 enum { SERIES = 4, BARS = 400, SIDE = 2500, LEFT = 800, PLOT_HEIGHT = 3600 };
 
 struct bar { const struct vc_result *r; double value; int series, column; };
@@ -84,7 +86,7 @@ static void collect(struct drawing *d, const struct vc_result *runs, size_t n)
 		if (runs[i].info.capacity > d->capacity)
 			d->capacity = runs[i].info.capacity;
 	}
-	qsort(d->bar, d->n, sizeof(*d->bar), by_value);
+	vc_sort(d->bar, d->n, sizeof(*d->bar), by_value);
 	for (size_t i = 0; i < d->n; i++) {
 		if (!i || d->bar[i].value > d->bar[i - 1].value)
 			d->value[d->columns++] = d->bar[i].value;

@@ -1,7 +1,7 @@
 "use strict";
 // The instrument of the report: memory over time. Dragging selects a range: the axes are drawn anew, and what grew between its
 // ends is listed; the cursor shows the heap at a moment; a click on a block shows where it came from.
-(function () {
+report.look = function () {
 	const LEFT = 62, RIGHT = 10, TOP = 30, PLOT = 260, HIGH = TOP + PLOT + 42, ROWS = 60, GREW = 12;
 	const GIB = 1073741824, MIB = 1048576;
 
@@ -68,7 +68,9 @@
 	}
 
 	// ---- what is looked at ----
-	const source = document.getElementById("r-data");
+	const source = document.getElementById("r-data"), over = new AbortController(); // of this look, once there is another
+	if (report.over) report.over.abort();
+	report.over = over;
 	if (!source) return;
 	const data = read(source.content.textContent);
 	const look = { first: 0, last: 0, at: 0, hidden: new Set(), least: 0, text: "", chosen: null, byTime: data.byTime };
@@ -270,7 +272,8 @@
 	function link() {
 		const r = views[0].run, show = x => look.byTime ? +(x / 1e6).toFixed(6) + "ms" : String(Math.round(x)); // exact: a rounded peak is none
 		const range = look.first > 0 || look.last < whole();
-		history.replaceState(null, "", "#" + (look.byTime ? "t=" : "e=") + (range ? show(look.first) + "-" + show(look.last) + "@" : "") +
+		const others = location.hash.slice(1).split("&").filter(p => p && !/^[te]=/.test(p)).concat(""); // of the page around it
+		history.replaceState(null, "", "#" + others.join("&") + (look.byTime ? "t=" : "e=") + (range ? show(look.first) + "-" + show(look.last) + "@" : "") +
 			show(look.byTime ? r.momenttime[column(r)] : r.moment[column(r)]));
 	}
 	function moveTo(at, quiet) {
@@ -295,7 +298,7 @@
 	function all() { range(0, whole()); }
 	// "#t=795ms", "#t=700ms-900ms", "#t=0.7s-0.9s@795ms"; "#e=" counts events.
 	function follow() {
-		const m = /^#([te])=([^@]*)(?:@(.*))?$/.exec(decodeURIComponent(location.hash)), parts = m ? m[2].split("-") : [];
+		const m = /[#&]([te])=([^@&]*)(?:@([^&]*))?/.exec(decodeURIComponent(location.hash)), parts = m ? m[2].split("-") : [];
 		if (!m || (m[1] === "t" && !data.runs[0].time)) return false;
 		const unit = { ns: 1, us: 1e3, "\u00b5s": 1e3, ms: 1e6, s: 1e9, min: 6e10 };
 		function value(t) {
@@ -463,9 +466,9 @@
 		setRuns(two.a, two.b);
 		if (!follow()) look.at = runs[0].oom ? axisOf(runs[0], runs[0].oom.event) : peak(runs[0]);
 		again();
-		window.addEventListener("hashchange", () => { if (follow()) again(); });
-		window.addEventListener("resize", draw);
+		window.addEventListener("hashchange", () => { if (follow()) again(); }, { signal: over.signal });
+		window.addEventListener("resize", draw, { signal: over.signal });
 	}
 	if (data.runs.length) build();
 	performance.mark("vramcast-instrument");
-}());
+};

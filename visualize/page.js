@@ -1,6 +1,6 @@
 "use strict";
-// What the whole report can do with a script: theme, zoom, saving, search, sorting, copying. The page says everything
-// without it.
+// What the whole report can do with a script: theme, zoom, saving, search, sorting, copying. It says everything without it.
+// page/ shows reports one after the other: each calls report.show(), and report.look() (instrument.js).
 const report = (function () {
 	function make(tag, text, parent, klass) {
 		const e = document.createElement(tag);
@@ -16,20 +16,21 @@ const report = (function () {
 		b.onclick = press;
 		return b;
 	}
-	const rules = []; // those for a dark screen, of the page and of the pictures
-	for (const sheet of document.styleSheets)
-		for (const rule of sheet.cssRules)
-			if (rule.media && rule.media.mediaText.includes("dark")) rules.push({ rule, auto: rule.media.mediaText });
 	function themed(nav) {
 		const names = ["auto", "dark", "light"], root = document.documentElement;
+		const rules = []; // those for a dark screen, of the page and of the pictures
 		if (root.className) return; // --theme chose one
-		const b = button("Theme: auto", "colours of the page: as the system, dark, light", nav, function () {
-			const name = names[(names.indexOf(root.dataset.theme || "auto") + 1) % 3];
+		for (const sheet of document.styleSheets)
+			for (const rule of sheet.cssRules)
+				if (rule.media && /dark|screen|not all/.test(rule.media.mediaText)) rules.push({ rule, auto: "(prefers-color-scheme: dark)" });
+		const b = button("", "colours of the page: as the system, dark, light", nav, () => paint(names[(names.indexOf(root.dataset.theme) + 1) % 3]));
+		function paint(name) {
 			root.dataset.theme = name;
 			root.style.colorScheme = name === "auto" ? "" : name;
 			for (const r of rules) r.rule.media.mediaText = name === "auto" ? r.auto : name === "dark" ? "screen" : "not all";
 			b.textContent = "Theme: " + name;
-		});
+		}
+		paint(root.dataset.theme || "auto");
 	}
 	function keep(blob, name) {
 		const a = make("a");
@@ -154,11 +155,13 @@ const report = (function () {
 			b.textContent = document.execCommand("copy") ? "copied" : "selected";
 		});
 	}
-	const nav = document.querySelector("nav");
-	document.querySelectorAll("figure > svg").forEach(zoomable);
-	document.querySelectorAll(".r-line").forEach(copyable);
-	document.querySelectorAll("table.r-find").forEach(sortable);
-	searchable(nav);
-	themed(nav);
-	return { make, button, saveable, sortable };
+	function show(root) {
+		const nav = root.querySelector("nav");
+		root.querySelectorAll("figure > svg").forEach(zoomable);
+		root.querySelectorAll(".r-line").forEach(copyable);
+		root.querySelectorAll("table.r-find").forEach(sortable);
+		searchable(nav);
+		themed(nav);
+	}
+	return { make, button, keep, copyable, saveable, sortable, show };
 }());

@@ -366,7 +366,8 @@ static int script(struct report *d, struct vc_error *err)
 		vc_svg_put(&d->out, "%s", page_js[i]);
 	for (size_t i = 0; instrument_js[i]; i++)
 		vc_svg_put(&d->out, "%s", instrument_js[i]);
-	vc_svg_put(&d->out, "</script>\n</body>\n</html>\n");
+	vc_svg_put(&d->out, "report.show(document);\nreport.look();\n</script>\n"
+		   "</body>\n</html>\n");
 	return VC_OK;
 }
 

@@ -15,6 +15,7 @@ BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 BUILD   ?= build
+DIST    ?= dist
 PKG_CONFIG ?= pkg-config
 CUDA_HOME  ?= /usr/local/cuda
 # Another machine's processor: compiled by Debian's cross compiler, run by qemu (scripts/foreign.sh).

@@ -12,6 +12,7 @@
 #include "commands/choose.h"
 #include "commands/commands.h"
 #include "commands/estimate_cards.h"
+#include "commands/keep_open.h"
 #include "common/opt.h"
 #include "common/utf8.h"
 
@@ -129,7 +130,10 @@ static int run_command(const struct vc_command *c, size_t argc, char **argv, con
 		return explain_failure(c, con, vc_nomem(&con->err, "options"));
 	r = vc_opt_parse(c, cfg, argc, argv, &operands, con);
 	if (r == VC_OK) {
-		vc_ask_cudnn(c->options, cfg);
+		if (VC_PROCESSES) /* a browser has no cuDNN, and one process for all commands */
+			vc_ask_cudnn(c->options, cfg);
+		else
+			vc_keep_open(c->options, cfg);
 		vc_ask_program(c->options, cfg, con);
 	}
 	if (r == VC_OK)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "commands/cmd_plot_lines.h"
+#include "common/system.h"
 #include "common/vec.h"
 #include "nullgpu/python.h"
 #include "simulator/advise/explain.h"
@@ -29,7 +30,7 @@ const char vc_choose_rules[] =
 
 const char *vc_card_here(char *buf, size_t n)
 {
-	void *nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW), *device;
+	void *nvml = VC_PROCESSES ? dlopen("libnvidia-ml.so.1", RTLD_NOW) : NULL, *device;
 	int (*init)(void) = NULL, (*find)(unsigned, void **) = NULL;
 	int (*name)(void *, char *, unsigned) = NULL;
 	const struct vc_card *card = NULL;
@@ -314,10 +315,15 @@ static int program(struct vc_choice *c, size_t argc, char **argv, const char *gp
 		    ", for none was named (-g CARD)");
 }
 
+static int unnamed_file(void)
+{
+	return VC_PROCESSES ? memfd_create("input", 0) : fileno(tmpfile());
+}
+
 /* Standard input is read once: it is put where it can be read again. */
 static bool keep_input(void)
 {
-	int fd = lseek(0, 0, SEEK_CUR) < 0 ? memfd_create("input", 0) : 0;
+	int fd = lseek(0, 0, SEEK_CUR) < 0 ? unnamed_file() : 0;
 	char buf[65536];
 	ssize_t got;
 
@@ -331,7 +337,7 @@ static bool keep_input(void)
 
 static bool put_input(const char *text)
 {
-	int fd = memfd_create("input", 0);
+	int fd = unnamed_file();
 	ssize_t n = (ssize_t)strlen(text);
 
 	return fd > 0 && write(fd, text, (size_t)n) == n && lseek(fd, 0, SEEK_SET) == 0 &&
@@ -386,7 +392,7 @@ static int no_file(struct vc_choice *c, size_t argc, char **argv, const char *gp
 {
 	char path[1024], python[1024];
 	const char *x = argv[0], *near = vc_nearest(x, commands, n);
-	bool there = vc_python_path(x, path, sizeof(path)) == 0;
+	bool there = VC_PROCESSES && vc_python_path(x, path, sizeof(path)) == 0;
 	int found = there ? vc_python_find(x, python, sizeof(python), err) : -1;
 
 	*err = (struct vc_error){ 0 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/opt.h"
+#include "common/system.h"
 
 #define VC_GROUP(title)
 #define VC_COMMAND(id) extern const struct vc_command vc_command_##id;

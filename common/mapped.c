@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mapped.c - see mapped.h */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* mremap */
+#define _GNU_SOURCE /* mremap, in system.h */
 #endif
 
 #include "common/mapped.h"
 
-#include <sys/mman.h>
+#include "common/system.h"
 
 #define FIRST ((size_t)1 << 20) /* bytes; most recordings need no more */
 #define MAPPED_MAX (SIZE_MAX / 4)
@@ -28,7 +28,7 @@ bool vc_mapped_grow(void *array, size_t *cap, size_t n, size_t each)
 		return false;
 	memcpy(&at, array, sizeof(at));
 	if (*cap)
-		at = mremap(at, bytes_of(*cap, each), bytes_of(more, each), MREMAP_MAYMOVE);
+		at = vc_remap(at, bytes_of(*cap, each), bytes_of(more, each));
 	else
 		at = mmap(NULL, bytes_of(more, each), PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

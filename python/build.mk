@@ -1,6 +1,5 @@
 # python/build.mk - the package for Python: a wheel and a source distribution.
 PYTHON ?= python3
-DIST   ?= dist
 
 # What the wheel carries. python/backend.py asks for it in a build folder of its own. The folders
 # behind this one add to the list, so it is known only when a recipe runs.

@@ -11,11 +11,11 @@ if [ "$1" = -u ]; then
 	"$self" | awk '{ print $1, $2, $4 }' > "$before/now.txt"
 	awk -v revision="$2" -v date="$(date +%Y-%m-%d)" '
 		FILENAME ~ /before.txt$/ { was[$1] = $3; if ($1 != "all") order[++n] = $1; next }
-		FILENAME ~ /now.txt$/ { files[$1] = $2; lines[$1] = $3; if (!($1 in was)) order[++n] = $1; next }
+		FILENAME ~ /now.txt$/ { lines[$1] = $3; if (!($1 in was)) order[++n] = $1; next }
 		/<!-- made by scripts\/rooms.sh/ {
-			print; print "| room | lines before | lines | files |\n|---|--:|--:|--:|"
-			for (i = 1; i <= n; i++) printf "| `%s` | %d | %d | %d |\n", order[i], was[order[i]], lines[order[i]], files[order[i]]
-			printf "| all | %d | %d | %d |\n", was["all"], lines["all"], files["all"]
+			print; print "| room | lines before | lines |\n|---|--:|--:|"
+			for (i = 1; i <= n; i++) printf "| `%s` | %d | %d |\n", order[i], was[order[i]], lines[order[i]]
+			printf "| all | %d | %d |\n", was["all"], lines["all"]
 			printf "\nBefore: %s. Now: %s, `scripts/rooms.sh -u %s`.\n", revision, date, revision
 			inside = 1; next
 		}
@@ -24,7 +24,7 @@ if [ "$1" = -u ]; then
 		cat "$before/page" > docs/architecture.md
 	exit
 fi
-rooms='vramcast.c commands common tracer allocator nullgpu visualize visualize/sinks python python/vramcast
+rooms='vramcast.c commands common page tracer allocator nullgpu visualize visualize/sinks python python/vramcast
 	simulator/replay simulator/sources simulator/models simulator/observers simulator/transforms
 	simulator/anatomy simulator/rewrite simulator/predict simulator/session simulator/search
 	simulator/packing simulator/serving simulator/findings simulator/advise simulator/time'

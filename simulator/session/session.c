@@ -6,6 +6,7 @@
 #include "simulator/session/bounds.h"
 #include "simulator/session/completion.h"
 #include "simulator/session/purposes.h"
+#include "simulator/session/shelf.h"
 #include "simulator/session/span.h"
 #include "simulator/session/verify.h"
 #include "simulator/session/whatif.h"
@@ -36,6 +37,14 @@ int vc_session_open_one(struct vc_session *s, const struct vc_run_options *opt, 
 	struct vc_recording_ask ask = ask_of(opt, flags);
 
 	begin(s, opt);
+	if (opt->shelf) {
+		VC_TRY(vc_shelf_take(opt->shelf, path, &ask, &s->lent, err));
+		s->shelf = opt->shelf;
+		if (s->lent) {
+			s->rec = s->lent;
+			return VC_OK;
+		}
+	}
 	VC_TRY(vc_recording_open(&s->own, path, &ask, err));
 	return opt->verify ? vc_verify(&s->own, &ask, err) : VC_OK;
 }
@@ -105,6 +114,9 @@ void vc_session_close(struct vc_session *s)
 	s->time = NULL;
 	vc_whatif_close(s->whatif);
 	s->whatif = NULL;
+	if (s->lent)
+		vc_shelf_give_back(s->shelf, s->lent);
+	s->lent = NULL;
 	vc_recording_close(&s->own);
 }
 

@@ -15,6 +15,8 @@ struct vc_session {
 	const struct vc_run_options *opt; /* lent */
 	const struct vc_recording *rec;   /* what is replayed: the recording, or the prediction */
 	struct vc_recording own;          /* the one recording; empty for predictions */
+	const struct vc_recording *lent;  /* instead of it, the shelf's; else NULL */
+	struct vc_shelf *shelf;
 	struct vc_whatif *whatif;         /* several recordings or --set; else NULL */
 	char change[256];                 /* --set in words, "" = as recorded */
 	double matched;                   /* of a prediction: share of bytes matched, else 1 */

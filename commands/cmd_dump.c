@@ -55,10 +55,13 @@ static void place(struct vc_output *out, const struct vc_meta *m, const struct v
 		     vc_kernel_name(m->string[ev->label], kernel));
 	if (ev->site && ev->site < m->frames) {
 		const struct vc_frame *f = &m->frame[ev->site];
+		bool work = ev->kind == VC_EV_KERNEL;
 
-		name(out, " at=", m->string[f->file]);
-		vc_output_printf(out, ":%" PRIu32, f->line);
-		name(out, ":", m->string[f->function]);
+		name(out, work ? " work=" : " at=", m->string[work ? f->function : f->file]);
+		if (!work) {
+			vc_output_printf(out, ":%" PRIu32, f->line);
+			name(out, ":", m->string[f->function]);
+		}
 	}
 	vc_output_text(out, "\n");
 }

@@ -37,7 +37,8 @@ enum vc_event_kind {
 	VC_EV_SEGMENT_UNMAP,
 	VC_EV_OOM, /* the real run failed to get `size` (rounded) bytes; addr = device free */
 	VC_EV_DEVICE_SAMPLE, /* cudaMemGetInfo: addr = free bytes, size = total bytes */
-	VC_EV_KERNEL, /* `label` ran on `stream` at time_ns for `size` ns; id = correlation */
+	VC_EV_KERNEL, /* `label` ran on `stream` at time_ns for `size` ns; id = correlation; site: a
+		       * frame whose function is a text of kernel_work.h, no call stack */
 	VC_EV_COPY,   /* memcpy/memset: like KERNEL, addr = bytes moved */
 	VC_EV_OUTSIDE_ALLOC, /* memory that is not the allocator's: `size` bytes at `addr`;
 			      * `label` = whose (a library, pinned host memory, ...) */

@@ -314,6 +314,23 @@ static uint32_t stream_of(struct vc_journal_decoder *d, uint64_t handle)
 	return handle ? d->stream : 0;
 }
 
+/* The node of a text that says what a kernel computes. */
+static int work_of(struct vc_journal_decoder *d, struct vc_journal_reader *r, uint32_t text,
+		   uint32_t *site, struct vc_error *err)
+{
+	const uint64_t *node = vc_map_get(&d->frames, text);
+	const char *s = node ? NULL : vc_journal_text(r, text);
+
+	if (s) {
+		struct vc_frame f = { .function = vc_meta_string(d->meta, s, strlen(s)) };
+
+		VC_TRY(put(&d->frames, text, vc_meta_frame(d->meta, f) + 1ull, err));
+		node = vc_map_get(&d->frames, text);
+	}
+	*site = node ? (uint32_t)*node - 1 : 0;
+	return VC_OK;
+}
+
 static bool has_site(uint8_t kind)
 {
 	return kind == VC_EV_ALLOC || kind == VC_EV_OOM || kind == VC_EV_HEAP_BLOCK;
@@ -376,7 +393,12 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 	case VC_EV_MARK:
 		d->totals.steps += rec->flags == VC_MARK_STEP;
 		return 1;
-	case VC_EV_KERNEL: case VC_EV_COPY: case VC_EV_LAUNCH:
+	case VC_EV_KERNEL:
+		ev->addr = 0;
+		if (rec->addr && work_of(d, r, (uint32_t)rec->addr, &ev->site, err) < 0)
+			return VC_ENOMEM;
+		/* fall through */
+	case VC_EV_COPY: case VC_EV_LAUNCH:
 		ev->flags = 0;
 		/* fall through */
 	case VC_EV_DRIVER_POOL:

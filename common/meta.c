@@ -30,7 +30,7 @@ const char *vc_capability_name(enum vc_capability c)
 		[VC_CAP_SETTINGS] = "settings", [VC_CAP_KERNELS] = "kernels",
 		[VC_CAP_COPIES] = "copies", [VC_CAP_MARKS] = "marks",
 		[VC_CAP_DRIVER_POOLS] = "driver_pools", [VC_CAP_OVERHEAD] = "overhead",
-		[VC_CAP_LAUNCHES] = "launches",
+		[VC_CAP_LAUNCHES] = "launches", [VC_CAP_WORK] = "work",
 		[VC_CAP_DEVICE_SAMPLES] = "device_samples", [VC_CAP_NULL_GPU] = "null_gpu",
 	};
 

@@ -32,6 +32,7 @@ enum vc_capability {
 	VC_CAP_DRIVER_POOLS, /* the driver's own memory pools, cudaMallocAsync's */
 	VC_CAP_OVERHEAD,   /* what CUPTI and the driver cost */
 	VC_CAP_LAUNCHES,   /* calls that queued kernels and copies, by correlation */
+	VC_CAP_WORK,       /* what kernels compute and move (kernel_work.h) */
 	VC_CAP_NULL_GPU,   /* recorded on the null GPU: simulated, not measured */
 	VC_CAPS
 };

@@ -84,7 +84,9 @@ static int product(struct blas *h, enum shape shape, double m, double n, double 
 		vc_null_number(type, compute == COMPUTE_FAST_TF32 || h->math_mode == MATH_TF32);
 	return vc_null_product(names[shape], h->stream, &(struct vc_null_product){
 		.bytes = batch * v.width * (m * k + k * n + m * n),
-		.operations = v.operations * batch * m * n * k, .rate = v.rate });
+		.operations = v.operations * batch * m * n * k, .rate = v.rate,
+		.written = batch * v.width * m * n,
+		.dim = { (uint64_t)m, (uint64_t)n, (uint64_t)k, (uint64_t)batch } });
 }
 
 VC_API(int, cublasGemmEx, struct blas *h, int ta, int tb, int m, int n, int k, const void *alpha,

@@ -117,5 +117,7 @@ VC_API(int, cublasLtMatmul, void *h, const struct operation *op, const void *alp
 	struct vc_null_number v = vc_null_number(la->type, op->compute == COMPUTE_FAST_TF32);
 	return vc_null_product(names, stream, &(struct vc_null_product){
 		.bytes = batch * v.width * (m * k + k * n + m * n),
-		.operations = v.operations * batch * m * n * k, .rate = v.rate });
+		.operations = v.operations * batch * m * n * k, .rate = v.rate,
+		.written = batch * v.width * m * n,
+		.dim = { (uint64_t)m, (uint64_t)n, (uint64_t)k, (uint64_t)batch } });
 }

@@ -293,6 +293,25 @@ static double elements(const int64_t *sizes, int n)
 	return product;
 }
 
+/* The product that a convolution is: rows, columns, what is summed up, groups. */
+static void as_product(const struct vc_convolution *c, double x, double y, double sum,
+		       uint64_t dim[VC_WORK_DIMS])
+{
+	double groups = c->w[1] ? (double)c->x[1] / (double)c->w[1] : 1;
+	double out = (double)c->w[0] / groups, in = (double)c->w[1];
+	double places = c->w[0] ? y / (double)c->w[0] : 0, taps = in > 0 ? sum / in : 0;
+	double m = c->direction == VC_CONVOLUTION_FILTER ? out :
+		   c->direction == VC_CONVOLUTION_DATA && c->x[1] ? x / (double)c->x[1] : places;
+	double n = c->direction == VC_CONVOLUTION_FILTER ? sum :
+		   c->direction == VC_CONVOLUTION_DATA ? in : out;
+
+	dim[0] = (uint64_t)m;
+	dim[1] = (uint64_t)n;
+	dim[2] = (uint64_t)(c->direction == VC_CONVOLUTION_FILTER ? places :
+			    c->direction == VC_CONVOLUTION_DATA ? out * taps : sum);
+	dim[3] = (uint64_t)groups;
+}
+
 /* What the i-th plan of a list does. Each output is a sum over the weights of one output channel,
  * in all three directions. Of a graph without a convolution nothing is known. */
 static struct vc_null_product work_of(const struct vc_cudnn_node *graph,
@@ -305,9 +324,14 @@ static struct vc_null_product work_of(const struct vc_cudnn_node *graph,
 	double x = elements(c.x, c.n), w = elements(c.w, c.n), y = elements(c.y, c.n);
 	/* benchmarking must find the first engine to be the fastest, as on a card */
 	double slower = 1 + 0.01 * (double)i;
-	return (struct vc_null_product){ .bytes = slower * v.width * (x + w + y),
-		.operations = slower * v.operations * y * elements(c.w + 1, c.n - 1),
-		.rate = v.rate };
+	double sum = elements(c.w + 1, c.n - 1);
+	struct vc_null_product p = { .bytes = slower * v.width * (x + w + y),
+		.operations = slower * v.operations * y * sum, .rate = v.rate,
+		.written = slower * v.width * (c.direction == VC_CONVOLUTION_FILTER ? w :
+					       c.direction == VC_CONVOLUTION_DATA ? x : y),
+		.kind = VC_WORK_CONV };
+	as_product(&c, x, y, sum, p.dim);
+	return p;
 }
 
 static struct vc_cudnn_plan plan_of(const struct vc_cudnn_node *graph, int64_t engine)

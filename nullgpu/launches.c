@@ -123,12 +123,12 @@ static uint64_t duration_of(const struct vc_null_product *p)
 }
 
 static void tell_kernel(const char *name, const struct vc_null_launch *l, uint64_t start,
-			uint64_t duration)
+			uint64_t duration, const struct vc_kernel_work *work)
 {
 	const struct vc_null_stream *s = vc_null_stream(l->stream);
 	struct vc_null_activity a = { .kind = VC_NULL_KERNEL, .name = name, .start = start,
 		.end = start + duration, .device = (uint32_t)s->device, .stream = s->id,
-		.shared = l->shared };
+		.shared = l->shared, .work = work };
 	memcpy(a.grid, l->grid, sizeof a.grid);
 	memcpy(a.block, l->block, sizeof a.block);
 	vc_null_tell(&a);
@@ -160,29 +160,48 @@ int vc_null_launch(const struct vc_null_launch *l)
 	}
 	if (vc_null_card()->log > 2)
 		vc_null_log("launch %s", name ? name : "(unnamed)");
-	if (!captured && vc_null_heard())
-		tell_kernel(name ? name : "unnamed", l, start, duration);
+	if (!captured && vc_null_heard()) {
+		struct vc_kernel_work work = vc_null_kernel_work(name, l);
+		tell_kernel(name ? name : "unnamed", l, start, duration, &work);
+	}
 	return 0;
 }
 
-static int library_work(const char *name, void *stream, const struct vc_null_product *p)
+static int library_work(const char *name, void *stream, uint64_t duration,
+			const struct vc_kernel_work *work)
 {
-	uint64_t duration = duration_of(p);
 	bool captured;
 	uint64_t start = vc_null_work(stream, duration, &captured);
 	if (!captured && vc_null_heard())
 		tell_kernel(name, &(struct vc_null_launch){ .stream = stream, .grid = { 1, 1, 1 },
-			.block = { 1, 1, 1 } }, start, duration);
+			.block = { 1, 1, 1 } }, start, duration, work);
 	return 0;
 }
 
 int vc_null_library_work(const char *name, void *stream, double bytes)
 {
-	return library_work(name, stream, &(struct vc_null_product){ .bytes = bytes });
+	return vc_null_known_work(name, stream, &(struct vc_kernel_work){ .read = bytes });
+}
+
+int vc_null_known_work(const char *name, void *stream, const struct vc_kernel_work *work)
+{
+	double bytes = work->read + work->written;
+	return library_work(name, stream, duration_of(&(struct vc_null_product){ .bytes = bytes }),
+			    work);
 }
 
 int vc_null_product(const char *const names[VC_NULL_RATES], void *stream,
 		    const struct vc_null_product *product)
 {
-	return library_work(names[product->rate], stream, product);
+	static const char *const types[] = {
+#define X(id, word, variable, fallback) word,
+		VC_NULL_RATE_TABLE(X)
+#undef X
+	};
+	struct vc_kernel_work work = { .kind = product->kind ? product->kind : VC_WORK_GEMM,
+		.flops = product->operations, .read = product->bytes - product->written,
+		.written = product->written };
+	snprintf(work.type, sizeof work.type, "%s", types[product->rate]);
+	memcpy(work.dim, product->dim, sizeof work.dim);
+	return library_work(names[product->rate], stream, duration_of(product), &work);
 }

@@ -60,6 +60,7 @@ static uint64_t key_of(const struct vc_nccl_id *id)
 
 static int open_communicator(struct vc_nccl **out, uint64_t key, int ranks, int rank)
 {
+	static unsigned communicators;
 	struct vc_nccl *c = calloc(1, sizeof *c);
 	if (!c || !(c->sent = calloc((size_t)ranks * 3, sizeof *c->sent))) {
 		free(c);
@@ -68,6 +69,7 @@ static int open_communicator(struct vc_nccl **out, uint64_t key, int ranks, int 
 	c->received = c->sent + ranks;
 	c->met = c->received + ranks;
 	c->device = vc_null_current();
+	c->number = __atomic_add_fetch(&communicators, 1, __ATOMIC_RELAXED);
 	c->ranks = ranks;
 	c->rank = rank;
 	vc_exchange_open(&c->x, key, key ? ranks : 1, rank);

@@ -14,6 +14,7 @@ struct vc_nccl_id {
 
 struct vc_nccl {
 	int ranks, rank, device;
+	unsigned number;          /* of the process's communicators, from 1 */
 	uint64_t calls;           /* collectives that exchanged data */
 	uint64_t splits;
 	uint64_t *sent, *received; /* messages to and from each rank */

@@ -182,10 +182,13 @@ static int expect(struct vc_nccl *c, void *to, size_t size, int from, bool whole
 
 /* ---- collectives ---- */
 
-static int work(const char *name, double size, void *stream)
+/* size: of the whole buffer; peer: one to one, with whom. */
+static int work(const char *name, const struct vc_nccl *c, double size, int peer, void *stream)
 {
 	vc_null_collective(stream);
-	return vc_null_library_work(name, stream, 2 * size);
+	return vc_null_known_work(name, stream, &(struct vc_kernel_work){
+		.kind = VC_WORK_COLLECTIVE, .read = size, .written = size,
+		.dim = { (uint64_t)c->ranks, (uint64_t)c->rank, c->number, (uint64_t)peer } });
 }
 
 static void move(void *to, const void *from, size_t size, void *stream)
@@ -237,7 +240,7 @@ VC_API(int, ncclAllReduce, const void *from, void *to, size_t n, int type, int o
 		move(to, from, size, stream);
 	note(c, to, size, type, "all-reduce", sure);
 	free(all);
-	return work("ncclAllReduce", (double)size, stream);
+	return work("ncclAllReduce", c, (double)size, 0, stream);
 }
 
 VC_API(int, ncclReduce, const void *from, void *to, size_t n, int type, int op, int root,
@@ -253,7 +256,7 @@ VC_API(int, ncclReduce, const void *from, void *to, size_t n, int type, int op, 
 	if (c->rank == root)
 		note(c, to, size, type, "reduce", sure);
 	free(all);
-	return work("ncclReduce", (double)size, stream);
+	return work("ncclReduce", c, (double)size, 0, stream);
 }
 
 /* To ranks that run, or that may be played later. */
@@ -288,7 +291,7 @@ VC_API(int, ncclBroadcast, const void *from, void *to, size_t n, int type, int r
 	if (!exchanged || c->rank == root || !heard)
 		move(to, from, size, stream);
 	note(c, to, size, type, "broadcast", heard);
-	return work("ncclBroadcast", (double)size, stream);
+	return work("ncclBroadcast", c, (double)size, 0, stream);
 }
 
 VC_API_RETURNS(ncclBcast, (void *data, size_t n, int type, int root, struct vc_nccl *c,
@@ -316,7 +319,7 @@ VC_API(int, ncclAllGather, const void *from, void *to, size_t n, int type, struc
 {
 	size_t size = n * vc_reduce_width(type);
 	gather(from, to, size, type, c, stream);
-	return work("ncclAllGather", (double)size * c->ranks, stream);
+	return work("ncclAllGather", c, (double)size * c->ranks, 0, stream);
 }
 
 VC_API(int, ncclGather, const void *from, void *to, size_t n, int type, int root, struct vc_nccl *c,
@@ -324,7 +327,7 @@ VC_API(int, ncclGather, const void *from, void *to, size_t n, int type, int root
 {
 	size_t size = n * vc_reduce_width(type);
 	gather(from, c->rank == root ? to : NULL, size, type, c, stream);
-	return work("ncclGather", (double)size * c->ranks, stream);
+	return work("ncclGather", c, (double)size * c->ranks, 0, stream);
 }
 
 VC_API(int, ncclScatter, const void *from, void *to, size_t n, int type, int root,
@@ -343,7 +346,7 @@ VC_API(int, ncclScatter, const void *from, void *to, size_t n, int type, int roo
 	if (!exchanged || c->rank == root || !heard)
 		move(to, mine, size, stream);
 	note(c, to, size, type, "scatter", heard);
-	return work("ncclScatter", (double)size, stream);
+	return work("ncclScatter", c, (double)size, 0, stream);
 }
 
 VC_API(int, ncclReduceScatter, const void *from, void *to, size_t n, int type, int op,
@@ -358,7 +361,7 @@ VC_API(int, ncclReduceScatter, const void *from, void *to, size_t n, int type, i
 		move(to, (const char *)from + (size_t)c->rank * part, part, stream);
 	note(c, to, part, type, "reduce-scatter", sure);
 	free(all);
-	return work("ncclReduceScatter", (double)size, stream);
+	return work("ncclReduceScatter", c, (double)size, 0, stream);
 }
 
 VC_API(int, ncclAlltoAll, const void *from, void *to, size_t n, int type, struct vc_nccl *c,
@@ -376,7 +379,7 @@ VC_API(int, ncclAlltoAll, const void *from, void *to, size_t n, int type, struct
 		move(to, from, size, stream);
 	note(c, to, size, type, "all-to-all", sure);
 	free(all);
-	return work("ncclAlltoAll", (double)size, stream);
+	return work("ncclAlltoAll", c, (double)size, 0, stream);
 }
 
 /* ---- one to one ---- */
@@ -391,7 +394,7 @@ VC_API(int, ncclSend, const void *from, size_t n, int type, int to, struct vc_nc
 		fetch(from, size);
 		post(c, c->sent[to]++, to, from, size, type);
 	}
-	return work("ncclSend", (double)size, stream);
+	return work("ncclSend", c, (double)size, to, stream);
 }
 
 VC_API(int, ncclRecv, void *to, size_t n, int type, int from, struct vc_nccl *c, void *stream)
@@ -403,5 +406,5 @@ VC_API(int, ncclRecv, void *to, size_t n, int type, int from, struct vc_nccl *c,
 	vc_nccl_meet(c, from);
 	if (decides(c, size, type, stream))
 		rc = expect(c, to, size, from, !vc_reduce_is_float(type));
-	return rc ? rc : work("ncclRecv", (double)size, stream);
+	return rc ? rc : work("ncclRecv", c, (double)size, from, stream);
 }

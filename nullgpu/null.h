@@ -11,6 +11,7 @@
 
 #include "nullgpu/rates.h"
 #include "common/std.h"
+#include "common/kernel_work.h"
 
 #define VC_SHARED __attribute__((visibility("default")))
 /* An entry point: prototype and definition in one, since no vendor header is used. */
@@ -139,6 +140,11 @@ VC_SHARED int vc_null_is_fresh(const void *p);
 /* Whether anybody tells what is handed out. */
 VC_SHARED int vc_null_is_told(void);
 
+/* ---- blocks.c: the blocks of PyTorch's allocator ---- */
+void vc_null_block(const void *p, uint64_t size); /* handed out */
+/* Bytes from that address to the end of its block, 0: in none. */
+uint64_t vc_null_block_left(uint64_t address, bool *begins_there);
+
 /* ---- made_up.c: numbers that ranks which do not run would have decided ---- */
 /* That memory holds such a number, of the call `what` (a literal); NULL: it does no longer. */
 VC_SHARED void vc_null_made_up(const void *p, uint64_t size, const char *what);
@@ -243,14 +249,21 @@ struct vc_null_launch {
 	void **args;
 	void *stream;
 };
+/* launch_work.c: what the launch of a kernel computes and moves, by its mangled name and its
+ * arguments. */
+struct vc_kernel_work vc_null_kernel_work(const char *name, const struct vc_null_launch *launch);
 VC_SHARED void vc_null_register(const void *function, const char *name);
 VC_SHARED int vc_null_launch(const struct vc_null_launch *launch);
 /* Work of a library call that only moves bytes. */
 VC_SHARED int vc_null_library_work(const char *name, void *stream, double bytes);
+/* The same, of which more is known. */
+VC_SHARED int vc_null_known_work(const char *name, void *stream, const struct vc_kernel_work *work);
 /* Products and convolutions. `names`: VC_NULL_NAMES. */
 struct vc_null_product {
-	double bytes, operations;
+	double bytes, operations, written; /* written: of the bytes */
 	enum vc_null_rate rate;
+	enum vc_work_kind kind;      /* OTHER: a product */
+	uint64_t dim[VC_WORK_DIMS];  /* kernel_work.h */
 };
 VC_SHARED int vc_null_product(const char *const names[VC_NULL_RATES], void *stream,
 			      const struct vc_null_product *product);
@@ -268,6 +281,7 @@ struct vc_null_activity {
 	uint64_t pool, keep; /* the pool memory came from; what a trim leaves */
 	unsigned grid[3], block[3];
 	size_t shared;
+	const struct vc_kernel_work *work; /* of a kernel; NULL: not known */
 };
 typedef void vc_null_listener(const struct vc_null_activity *activity);
 VC_SHARED void vc_null_listen(vc_null_listener *listener);
@@ -278,6 +292,9 @@ VC_SHARED void vc_null_via(uint64_t pool);
 /* When the activity of that correlation began by the device clock, and for how long; false once
  * about a million others came after it. Records may carry other stamps: see nullcupti.c. */
 VC_SHARED bool vc_null_span(uint32_t correlation, uint64_t *at, uint64_t *ns);
+/* What the kernel of that correlation computes and moves, a text of kernel_work.h that stays; NULL:
+ * not known. */
+VC_SHARED const char *vc_null_work_of(uint32_t correlation);
 /* API callbacks: `domain` 1 driver, 2 runtime; site 0 enter, 1 exit; numbers as CUPTI's. */
 typedef void vc_null_api_listener(int domain, int cbid, int site, const char *name,
 				  const void *params, const int *result, uint32_t correlation);

@@ -318,6 +318,7 @@ int vc_null_owner(uint64_t at)
 void vc_null_fresh(void *p, uint64_t size)
 {
 	vc_null_made_up(p, size, NULL);
+	vc_null_block(p, size);
 	if (!vc_null_mark_fresh(p, size) && vc_null_owner((uint64_t)p) >= 0)
 		memset(p, 0, size < VC_MIB ? size : VC_MIB); /* something sat in our place */
 }

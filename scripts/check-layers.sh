@@ -7,7 +7,7 @@ commands/*                common/ tracer/ simulator/ visualize/ nullgpu/ command
 common/*                  common/
 tracer/*                  common/ tracer/
 allocator/*             common/ allocator/
-nullgpu/*                 common/convolution.h common/error.h common/plan_table.h common/std.h common/vec.h common/windows.h nullgpu/
+nullgpu/*                 common/convolution.h common/error.h common/kernel_work.h common/plan_table.h common/std.h common/vec.h common/windows.h nullgpu/
 simulator/models/*        common/ simulator/replay/model.h simulator/replay/device.h simulator/models/
 simulator/sources/*       common/ simulator/replay/source.h simulator/sources/
 simulator/observers/*     common/ simulator/replay/observer.h simulator/replay/result.h simulator/observers/

@@ -9,6 +9,7 @@
 /* On the null GPU time is what the submitted work takes, the same in every run. */
 static uint64_t (*null_clock)(void);
 static bool (*null_span)(uint32_t, uint64_t *, uint64_t *);
+static const char *(*null_work)(uint32_t);
 
 void vc_clock_init(void)
 {
@@ -16,8 +17,10 @@ void vc_clock_init(void)
 
 	if (clock && strcmp(clock, "device") == 0)
 		*(void **)&null_clock = dlsym(RTLD_DEFAULT, "vc_null_clock");
-	if (null_clock)
+	if (null_clock) {
 		*(void **)&null_span = dlsym(RTLD_DEFAULT, "vc_null_span");
+		*(void **)&null_work = dlsym(RTLD_DEFAULT, "vc_null_work_of");
+	}
 }
 
 bool vc_clock_is_null(void)
@@ -28,6 +31,11 @@ bool vc_clock_is_null(void)
 bool vc_clock_null_span(uint32_t correlation, uint64_t *at, uint64_t *ns)
 {
 	return null_span && null_span(correlation, at, ns);
+}
+
+const char *vc_clock_null_work(uint32_t correlation)
+{
+	return null_work ? null_work(correlation) : NULL;
 }
 
 uint64_t vc_clock_ns(void)

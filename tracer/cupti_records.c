@@ -113,9 +113,14 @@ static void put_work(uint8_t kind, struct span s, uint64_t bytes, uint32_t corre
 
 static void read_kernel(const struct vc_cupti_kernel *k)
 {
-	if (is_timed(k->start, k->end))
-		put_work(VC_EV_KERNEL, span_of(k->start, k->end, k->correlation), 0, k->correlation,
-			 k->stream, k->device, name_of(k->name));
+	const char *work = vc_clock_null_work(k->correlation);
+
+	if (!is_timed(k->start, k->end))
+		return;
+	put_work(VC_EV_KERNEL, span_of(k->start, k->end, k->correlation), name_of(work),
+		 k->correlation, k->stream, k->device, name_of(k->name));
+	if (work)
+		said(VC_CAP_WORK);
 }
 
 static void read_graph(const struct vc_cupti_graph *k)

@@ -40,6 +40,8 @@ bool vc_clock_is_null(
 
 /* When the work of that correlation began on the null device, and for how long; false: unknown. */
 bool vc_clock_null_span(uint32_t correlation, uint64_t *at, uint64_t *ns);
+/* On the null GPU: what that kernel computes (common/kernel_work.h); else NULL. */
+const char *vc_clock_null_work(uint32_t correlation);
 
 /* Offset of a copy of `s` in the text area, at most 64 KiB of it; 0 when there is no room. Does not
  * look for duplicates: callers intern. */

@@ -294,6 +294,10 @@ struct vc_timing {
 	double samples;             /* per step (the batch), 0 = unknown */
 	double busy, wait;          /* shares of the step: GPU busy, GPU waiting for data */
 	double matched, renamed;    /* shares of the kernels' time, see time_tempo.h */
+	double mfu;                 /* operations of products and attention, as a share of what the
+				     * card computes in a step at its peak; 0: unknown */
+	double unknown;             /* share of the kernels' time of which nothing is known */
+	const char *kernel;         /* that of the longest of these, lent; NULL: none */
 	double flushes, mallocs, frees; /* per steady step; < 0: unknown */
 	size_t recordings;
 	bool same;                  /* recorded like this, nothing predicted */

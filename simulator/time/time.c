@@ -38,7 +38,7 @@ static int add_streamed(const struct vc_recording *s, struct vc_profile *p, stru
 	if (r == VC_OK && n < 0)
 		r = (int)n;
 	if (r == VC_OK)
-		r = vc_profile_finish(p, 0, s->meta, err);
+		r = vc_profile_finish(p, 0, s->device->device, s->meta, err);
 	vc_source_free(src);
 	return r;
 }
@@ -63,7 +63,8 @@ static int read_profile(const struct vc_recording *s, struct vc_profile *p, stru
 	if (s->streamed)
 		return add_streamed(s, p, err);
 	r = vc_profile_add(p, s->trace.ev, s->trace.n, s->device->device, s->meta, err);
-	return r < 0 ? r : vc_profile_finish(p, iterations(s, p), s->meta, err);
+	return r < 0 ? r : vc_profile_finish(p, iterations(s, p), s->device->device,
+							      s->meta, err);
 }
 
 static bool has_kernels(const struct vc_recording *s)
@@ -177,7 +178,7 @@ bool vc_time_is_half(const struct vc_session *s)
 	double half = 0, other = 0;
 
 	for (size_t i = 0; p && i < p->beats; i++) {
-		if (vc_kernel_work(p->beat[i].name) == VC_WORK_OTHER)
+		if (vc_kernel_call(p->beat[i].name) == VC_CALL_OTHER)
 			continue;
 		if (vc_kernel_bound(p->beat[i].name) == VC_BOUND_HALF)
 			half += p->beat[i].ns;
@@ -254,6 +255,20 @@ static int ends(struct vc_time *t, const struct vc_change *c, struct vc_tempo_as
 	return r;
 }
 
+/* Kernels whose work is known: what is known of kernels and of the program's side of a step. On
+ * another card than the one that was played both may be off. */
+static int widen(const struct vc_time *t, const struct vc_change *c, struct vc_timing *out,
+		 struct vc_tempo_answer *a)
+{
+	const struct vc_profile *p = t->tempo.at[a->base];
+	double more = c->other_card || c->step.cast ? 1.15 : 1;
+
+	a->low_ns = fmin(a->low_ns, a->step_ns * p->least / more);
+	a->high_ns = fmax(a->high_ns, a->step_ns * p->most * more);
+	out->roofline = c->other_card || c->step.cast;
+	return VC_OK;
+}
+
 static int ask_all(struct vc_time *t, const struct vc_change *c, struct vc_tempo_ask *ask,
 		   struct vc_timing *out, struct vc_tempo_answer *a, struct vc_error *err)
 {
@@ -265,17 +280,37 @@ static int ask_all(struct vc_time *t, const struct vc_change *c, struct vc_tempo
 	ask->half = c->half;
 	ask->cast = c->step.cast ? &c->cast : NULL;
 	ask->optimizer_ns = c->optimizer_ns;
+	ask->here = t->tempo.at[0]->card;
+	ask->there = c->other_card ? c->there : NULL;
 	ask->weights = c->step.frozen ? 0.5 : 0; /* the gradient of what comes in is left */
 	r = ask_tempo(t, ask, out, a, err);
+	if (!r && t->tempo.at[0]->card)
+		return widen(t, c, out, a);
 	return r || (!c->other_card && !c->step.cast) ? r : ends(t, c, ask, out, a, err);
 }
 
-static void settle(const struct vc_session *s, const struct vc_tempo_answer *a, struct vc_result *r)
+/* there: the card. What a step computes is known where it was recorded at these values. */
+static void describe(const struct vc_profile *p, const struct vc_tempo_answer *a,
+		     const struct vc_card *there, struct vc_timing *o)
+{
+	o->modelled = p->modelled;
+	if (!p->card || !(p->shares.ns > 0))
+		return;
+	o->unknown = p->shares.unknown / p->shares.ns;
+	o->kernel = p->shares.name;
+	if (a->step_ns > 0 && there)
+		o->mfu = vc_profile_ideal(p, there) / a->step_ns;
+}
+
+static void settle(const struct vc_session *s, const struct vc_plan *plan,
+		   const struct vc_tempo_answer *a, struct vc_result *r)
 {
 	const struct vc_time *t = time_of(s);
 	struct vc_timing *o = &r->timing;
 	const struct vc_profile *p = t->tempo.at[a->base];
 	double extra = (double)o->driver_ns, step = a->step_ns + extra;
+	bool recorded = a->at_values && !plan->transform.n;
+	const struct vc_card *there = !recorded ? NULL : plan->card ? plan->card : p->card;
 
 	o->step_ns = (uint64_t)(step + 0.5);
 	o->low_ns = (uint64_t)(a->low_ns + extra + 0.5);
@@ -286,7 +321,7 @@ static void settle(const struct vc_session *s, const struct vc_tempo_answer *a, 
 	o->matched = a->matched;
 	o->renamed = a->renamed;
 	o->same = a->same;
-	o->modelled = p->modelled;
+	describe(p, a, there, o);
 	o->recordings = t->tempo.n;
 	/* the whole run: what was not a step took as long as it did */
 	const struct vc_recording *base = recording(s, 0);
@@ -350,7 +385,7 @@ int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struc
 	}
 	rc = predict(s, plan, &r->timing, &a, err);
 	if (rc == VC_OK)
-		settle(s, &a, r);
+		settle(s, plan, &a, r);
 	return rc < 0 ? rc : VC_OK;
 }
 
@@ -368,6 +403,6 @@ int vc_time_step(const struct vc_session *s, const struct vc_plan *plan, struct 
 	o->low_ns = (uint64_t)(a.low_ns + 0.5);
 	o->high_ns = (uint64_t)(a.high_ns + 0.5);
 	o->recorded_ns = time_of(s)->tempo.at[a.base]->step_ns;
-	o->modelled = time_of(s)->tempo.at[a.base]->modelled;
+	describe(time_of(s)->tempo.at[a.base], &a, NULL, o);
 	return VC_OK;
 }

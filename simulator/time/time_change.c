@@ -50,6 +50,7 @@ static void read_card(const struct vc_session *s, const struct vc_plan *plan, st
 	c->fp32 = ratio(there->fp32_tflops, here->fp32_tflops);
 	c->tf32 = ratio(vc_card_tflops(there, VC_RATE_TF32), vc_card_tflops(here, VC_RATE_TF32));
 	c->half = ratio(vc_card_tflops(there, VC_RATE_FP16), vc_card_tflops(here, VC_RATE_FP16));
+	c->there = there;
 	c->other_card = c->bytes != 1 || c->fp32 != 1 || c->tf32 != 1 || c->half != 1;
 }
 
@@ -76,7 +77,7 @@ static double convolutions(const struct vc_profile *p)
 
 	for (size_t i = 0; i < p->beats; i++) {
 		all += p->beat[i].ns;
-		if (vc_kernel_work(p->beat[i].name) == VC_WORK_CONVOLUTION)
+		if (vc_kernel_call(p->beat[i].name) == VC_CALL_CONVOLUTION)
 			sum += p->beat[i].ns;
 	}
 	return all > 0 ? sum / all : 0;
@@ -100,7 +101,7 @@ static void read_cast(const struct vc_profile *p, const struct vc_card *card, st
 	c->fast = (struct vc_tempo_cast){ { all ? 2.2 : 1.4, faster * 1.1, old * 1.8, faster },
 					  LEAST_NS, copies / 2 };
 	if (layouts)
-		c->cast.by[VC_WORK_OTHER] = all ? 0.6 : 0.5;
+		c->cast.by[VC_CALL_OTHER] = all ? 0.6 : 0.5;
 }
 
 static int read_optimizer(const struct vc_session *s, const struct vc_card *card,

@@ -13,6 +13,7 @@ struct vc_change {
 	struct vc_tempo_part part[VC_CHANGE_PARTS];
 	size_t parts; /* the shares of the forward pass's requests that are recomputed */
 	bool other_card;
+	const struct vc_card *there; /* then: which */
 	double bytes, fp32, tf32, half; /* how many times faster that card is */
 	struct vc_tempo_cast cast, slow, fast; /* with step.cast; and how far off it may be */
 	double optimizer_ns;      /* 0: as recorded */

@@ -60,15 +60,15 @@ uint64_t vc_kernel_token(const char *name)
 	return h;
 }
 
-enum vc_kernel_work vc_kernel_work(const char *name)
+enum vc_kernel_call vc_kernel_call(const char *name)
 {
 	if (has(name, attentions))
-		return VC_WORK_ATTENTION;
+		return VC_CALL_ATTENTION;
 	if (strstr(name, "at::native") || strstr(name, "N2at6native") || strstr(name, "convert"))
-		return VC_WORK_OTHER;
+		return VC_CALL_OTHER;
 	if (has(name, convolutions) && !has(name, products))
-		return VC_WORK_CONVOLUTION;
-	return has(name, products) ? VC_WORK_PRODUCT : VC_WORK_OTHER;
+		return VC_CALL_CONVOLUTION;
+	return has(name, products) ? VC_CALL_PRODUCT : VC_CALL_OTHER;
 }
 
 enum vc_kernel_bound vc_kernel_bound(const char *name)

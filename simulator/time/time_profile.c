@@ -2,6 +2,7 @@
 /* time_profile.c - see time_profile.h */
 #include "simulator/time/time_profile.h"
 #include "common/vec.h"
+#include "simulator/time/time_cost.h"
 
 enum { CYCLES = 32 }; /* steps of which the typical one is the median: more change nothing */
 
@@ -46,6 +47,7 @@ static int add_op(struct vc_profile *p, const struct vc_event *e, const struct v
 	op[p->n++] = (struct vc_op){ .id = e->id,
 				    .start = e->time_ns, .end = e->time_ns + e->size,
 				    .name = e->label, .stream = e->stream,
+				    .work = e->kind == VC_EV_KERNEL ? e->site : 0,
 				    .kind = kind_of(e, name) };
 	return VC_OK;
 }
@@ -220,6 +222,7 @@ static void one_beat(struct vc_profile *p, const size_t *like, size_t n, size_t 
 	p->beat[i] = (struct vc_beat){ .name = o->name < meta->strings ? meta->string[o->name] : "",
 				       .token = o->token, .kind = o->kind, .ns = median(ns, n),
 				       .front = median(front, n), .gap = median(gap, n) };
+	p->beat[i].work = o->work < meta->frames ? meta->string[meta->frame[o->work].function] : "";
 	p->beat[i].exact = vc_kernel_exact(p->beat[i].name);
 	if (o->kind == VC_OP_KERNEL && (!(p->floor_ns > 0) || p->beat[i].ns < p->floor_ns))
 		p->floor_ns = p->beat[i].ns;
@@ -239,6 +242,42 @@ static int beats(struct vc_profile *p, const struct vc_meta *meta, struct vc_err
 	for (size_t i = 0; i < p->beats; i++)
 		one_beat(p, like, n, i, meta);
 	return VC_OK;
+}
+
+double vc_profile_ideal(const struct vc_profile *p, const struct vc_card *card)
+{
+	struct vc_kernel_work w;
+	double ns = 0;
+
+	for (size_t i = 0; i < p->beats; i++)
+		if (vc_kernel_work_parse(p->beat[i].work, &w) && w.flops > 0)
+			ns += w.flops / vc_cost_peak(card, w.type) * 1e9;
+	return ns;
+}
+
+/* What the kernels of the typical step do, where that was recorded. */
+static void shares(struct vc_profile *p)
+{
+	struct vc_shares *s = &p->shares;
+	double longest = 0;
+
+	*s = (struct vc_shares){ .ideal = vc_profile_ideal(p, p->card) };
+	for (size_t i = 0; i < p->beats; i++) {
+		const struct vc_beat *b = &p->beat[i];
+		struct vc_kernel_work w;
+		bool known = vc_kernel_work_parse(b->work, &w), counts;
+
+		s->ns += b->ns;
+		s->kind[known ? w.kind : VC_WORK_OTHER] += b->ns;
+		counts = known && vc_kernel_work_is_known(&w);
+		s->flops += counts ? w.flops : 0;
+		if (counts || b->kind != VC_OP_KERNEL)
+			continue;
+		s->unknown += b->ns;
+		if (b->ns > longest)
+			s->name = b->name;
+		longest = fmax(longest, b->ns);
+	}
 }
 
 /* ---- where it begins ---- */
@@ -405,8 +444,16 @@ static int find_quiet(struct vc_profile *p, struct vc_error *err)
 	return VC_OK;
 }
 
-int vc_profile_finish(struct vc_profile *p, size_t iterations, const struct vc_meta *meta,
-		      struct vc_error *err)
+static const struct vc_card *card_of(const struct vc_meta *m, uint16_t device)
+{
+	const struct vc_device_info *d = vc_meta_device_known(m, device);
+	const struct vc_card *c = d && d->name ? vc_card_by_name(d->name) : NULL;
+
+	return c && c->bandwidth_gbs > 0 && c->sms ? c : NULL;
+}
+
+int vc_profile_finish(struct vc_profile *p, size_t iterations, uint16_t device,
+		      const struct vc_meta *meta, struct vc_error *err)
 {
 	int r = tokens(p, meta, err);
 	bool moved = false;
@@ -414,10 +461,15 @@ int vc_profile_finish(struct vc_profile *p, size_t iterations, const struct vc_m
 	p->modelled = meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED;
 	if (r < 0 || !p->n)
 		return r;
+	vc_sort(p->op, p->n, sizeof(*p->op), by_launch);
+	VC_TRY(vc_profile_cycles(p, iterations, err));
+	if (p->steps && p->modelled && meta->how[VC_CAP_WORK] == VC_HOW_RECORDED)
+		p->card = card_of(meta, device);
+	if (p->card)
+		VC_TRY(vc_profile_play(p, meta, p->card, err));
 	vc_sort(p->op, p->n, sizeof(*p->op), by_start);
 	fronts(p);
 	vc_sort(p->op, p->n, sizeof(*p->op), by_launch);
-	VC_TRY(vc_profile_cycles(p, iterations, err));
 	if (p->steps)
 		VC_TRY(beats(p, meta, err));
 	if (p->steps)
@@ -426,6 +478,11 @@ int vc_profile_finish(struct vc_profile *p, size_t iterations, const struct vc_m
 		VC_TRY(beats(p, meta, err));
 	if (p->steps)
 		VC_TRY(measure(p, err));
+	if (p->card) {
+		shares(p);
+		p->step_min_ns = (uint64_t)(p->least * (double)p->step_ns);
+		p->step_max_ns = (uint64_t)(p->most * (double)p->step_ns);
+	}
 	return p->steps ? find_quiet(p, err) : VC_OK;
 }
 

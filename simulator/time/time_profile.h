@@ -6,6 +6,8 @@
 #include "common/error.h"
 #include "common/event.h"
 #include "common/meta.h"
+#include "common/kernel_work.h"
+#include "simulator/replay/cards.h"
 
 enum vc_op_kind { VC_OP_KERNEL, VC_OP_FILL, VC_OP_TO_DEVICE, VC_OP_TO_HOST, VC_OP_COPY };
 
@@ -16,6 +18,7 @@ struct vc_op {               /* a kernel or a copy, in order of launch */
 	uint64_t front;      /* ns by which its end lies behind the end of everything before it */
 	uint64_t token;      /* of its name (vc_kernel_token) */
 	uint32_t name, stream;
+	uint32_t work;       /* site of the event: what it computes (kernel_work.h); 0: not known */
 	uint8_t kind;        /* enum vc_op_kind */
 };
 
@@ -28,6 +31,7 @@ struct vc_beat {
 	double ns;           /* how long it runs */
 	double front;        /* what it adds to the step where streams overlap, at most ns */
 	double gap;          /* idle time of the GPU before it */
+	const char *work;    /* a text of kernel_work.h, lent; "": not known */
 	uint8_t kind;
 };
 
@@ -42,6 +46,15 @@ struct vc_profile {
 	struct vc_beat *beat; size_t beats;
 	bool modelled; /* recorded on the null GPU: times are computed, host work is not in them
 			*/
+	const struct vc_card *card; /* modelled: that they were played on (time_replay.c) */
+	double least, most; /* then: how long the steps may be, as shares of how long they are */
+	struct vc_shares {
+		double kind[VC_WORK_KINDS]; /* ns of the typical step's kernels, by kind */
+		double ns, flops;           /* of all; operations of products and attention */
+		double ideal;               /* ns of these at the card's peak rates */
+		double unknown;             /* ns of kernels of which nothing is known */
+		const char *name;           /* that of the longest of these, or NULL */
+	} shares;
 	/* Over the steady steps: those like the typical one, without the first where there are
 	 * others. */
 	size_t measured;             /* how many */
@@ -60,14 +73,22 @@ int vc_profile_add(struct vc_profile *p, const struct vc_event *ev, size_t n, ui
 /* Find the steps and measure them. `iterations`: how many the recording is known to have apart
  * from marks, 0 = unknown. Steps nobody knows of are not guessed: steps = 0, which is no error.
  * Errors: VC_ENOMEM. */
-int vc_profile_finish(struct vc_profile *p, size_t iterations, const struct vc_meta *meta,
-		      struct vc_error *err);
+int vc_profile_finish(struct vc_profile *p, size_t iterations, uint16_t device,
+		      const struct vc_meta *meta, struct vc_error *err);
 void vc_profile_fini(struct vc_profile *p);
 
 /* ---- the halves of it (time_cycle.c, time_profile.c) ---- */
 
 /* Fill begin, steps and from. Operations are in order of launch. */
 int vc_profile_cycles(struct vc_profile *p, size_t iterations, struct vc_error *err);
+
+/* Play the operations, in order of launch, again on a card: sets their starts and ends. Steps are
+ * known. Errors: VC_ENOMEM. */
+int vc_profile_play(struct vc_profile *p, const struct vc_meta *meta, const struct vc_card *card,
+		    struct vc_error *err);
+
+/* ns of the typical step's products and attention at the peak rates of a card. */
+double vc_profile_ideal(const struct vc_profile *p, const struct vc_card *card);
 
 /* Hashes of a kernel's name: as it is, and without what a library varies between sizes. */
 uint64_t vc_kernel_exact(const char *name);
@@ -79,8 +100,8 @@ enum vc_kernel_bound { VC_BOUND_BYTES, VC_BOUND_FP32, VC_BOUND_TF32, VC_BOUND_HA
 enum vc_kernel_bound vc_kernel_bound(const char *name);
 
 /* What a library was called for, by the name of the kernel. */
-enum vc_kernel_work { VC_WORK_OTHER, VC_WORK_PRODUCT, VC_WORK_CONVOLUTION, VC_WORK_ATTENTION };
-enum vc_kernel_work vc_kernel_work(const char *name);
+enum vc_kernel_call { VC_CALL_OTHER, VC_CALL_PRODUCT, VC_CALL_CONVOLUTION, VC_CALL_ATTENTION };
+enum vc_kernel_call vc_kernel_call(const char *name);
 
 enum vc_kernel_phase { VC_KERNEL_FORWARD, VC_KERNEL_BACKWARD, VC_KERNEL_OPTIMIZER };
 /* Which phase each beat belongs to, by names; phase[] has p->beats entries. False: the names do not

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_tempo.c - see time_tempo.h */
 #include "simulator/time/time_tempo.h"
+#include "simulator/time/time_cost.h"
 #include "common/vec.h"
 
 #define WAITING                                                                                  \
@@ -148,32 +149,48 @@ static double kernel_at(const struct work *w, size_t i, const double *x, int bou
 	return fmax(fmin(ns, w->floor), fixed + (ns - fixed) * factor);
 }
 
+/* How many times faster a kernel is on the other card, by what it computes; 0: not known. */
+static double between_cards(const struct vc_tempo_ask *a, const struct vc_beat *b)
+{
+	struct vc_cost here, there;
+	struct vc_kernel_work w;
+
+	if (!a->here || !a->there || !vc_kernel_work_parse(b->work, &w) ||
+	    !vc_kernel_work_is_known(&w))
+		return 0;
+	here = vc_cost_of(a->here, &w, b->name);
+	there = vc_cost_of(a->there, &w, b->name);
+	return here.ns > 0 && there.ns > 0 ? here.ns / there.ns : 0;
+}
+
 /* On another card, in another precision, without gradients of the weights. */
 static double on_card(const struct work *w, size_t i, double ns)
 {
 	const struct vc_tempo_ask *a = w->ask;
 	const struct vc_beat *b = &w->p->beat[i];
 	enum vc_kernel_bound by = vc_kernel_bound(b->name);
-	enum vc_kernel_work work = vc_kernel_work(b->name);
+	enum vc_kernel_call work = vc_kernel_call(b->name);
 	/* products that take TF32 already gain what convolutions do, which take it by default */
-	enum vc_kernel_work like = work == VC_WORK_PRODUCT && strstr(b->name, "tf32") ?
-					   VC_WORK_CONVOLUTION : work;
-	double faster = by == VC_BOUND_HALF ? a->half : by == VC_BOUND_TF32 ? a->tf32 :
+	enum vc_kernel_call like = work == VC_CALL_PRODUCT && strstr(b->name, "tf32") ?
+					   VC_CALL_CONVOLUTION : work;
+	double cards = between_cards(a, b);
+	double faster = cards > 0 ? cards : by == VC_BOUND_HALF ? a->half :
+		by == VC_BOUND_TF32 ? a->tf32 :
 		by == VC_BOUND_FP32 ? a->fp32 : a->bytes;
 
 	if (b->kind == VC_OP_TO_DEVICE || b->kind == VC_OP_TO_HOST || !(faster > 0))
 		return ns; /* over the bus */
 	if (a->cast && w->phase[i] != VC_KERNEL_OPTIMIZER && by != VC_BOUND_HALF)
 		faster *= a->cast->by[like];
-	if (w->phase[i] == VC_KERNEL_BACKWARD && work == VC_WORK_PRODUCT && a->weights > 0)
+	if (w->phase[i] == VC_KERNEL_BACKWARD && work == VC_CALL_PRODUCT && a->weights > 0)
 		faster /= a->weights;
 	if (w->phase[i] == VC_KERNEL_OPTIMIZER && a->optimizer_ns > 0 && w->optimizer > 0)
 		faster = w->optimizer / a->optimizer_ns;
 	if (a->cast && w->phase[i] != VC_KERNEL_OPTIMIZER &&
 	    (by == VC_BOUND_FP32 || by == VC_BOUND_TF32) &&
-	    work != VC_WORK_ATTENTION)
+	    work != VC_CALL_ATTENTION)
 		return fmax(fmin(ns, a->cast->least), ns / faster) + a->cast->copies;
-	return fmax(fmin(ns, w->floor), ns / faster);
+	return fmax(a->there ? 0 : fmin(ns, w->floor), ns / faster);
 }
 
 /* ---- the program's side ---- */
@@ -437,9 +454,10 @@ static void answer(struct work *w, struct vc_tempo_answer *out)
 		     !(w->ask->optimizer_ns > 0) && !(w->ask->weights > 0);
 
 	scale = said > 0 && recorded > 0.7 * said && recorded < 1.4 * said ? recorded / said : 1;
-	out->same = plain;
+	out->at_values = true;
 	for (size_t a = 0; a < w->t->axes; a++)
-		out->same &= x[a] == x0[a];
+		out->at_values &= x[a] == x0[a];
+	out->same = plain && out->at_values && !w->ask->there;
 	bare = scale * step_at(w, x, 0, true, &busy);
 	double load = w->ask->passes * loader_at(w, x, 0);
 	out->step_ns = fmax(bare, load);

@@ -70,9 +70,9 @@ struct vc_tempo {
 /* How to change the recorded step. */
 struct vc_tempo_part { double from, to; }; /* shares */
 
-/* How many times faster kernels become, by enum vc_kernel_work: those of passes over the model. */
+/* How many times faster kernels become, by enum vc_kernel_call: those of passes over the model. */
 struct vc_tempo_cast {
-	double by[VC_WORK_ATTENTION + 1];
+	double by[VC_CALL_ATTENTION + 1];
 	double least;  /* what a product or a convolution takes at least, ns */
 	double copies; /* what copying its operands and its result adds to it, ns */
 };
@@ -85,6 +85,8 @@ struct vc_tempo_ask {
 	double bytes, fp32, tf32,
 		half; /* how many times faster the card is, by what limits a kernel; 1 */
 	const struct vc_tempo_cast *cast; /* NULL: as recorded */
+	const struct vc_card *here, *there; /* not NULL: kernels whose work is known take what they
+					     * take on that card, as against on the recorded one */
 	double optimizer_ns;    /* all kernels of the optimizer together; 0: as recorded */
 	double weights;         /* share of the backward pass's products that is left; 0: all */
 };
@@ -97,7 +99,8 @@ struct vc_tempo_answer {
 	double compute_ns;      /* sum over the kernels */
 	double host_ns;         /* what the program needs to launch a step, as far as it shows */
 	size_t base;
-	bool same;              /* recorded at these values */
+	bool same;              /* recorded like this */
+	bool at_values;         /* recorded at these values */
 	bool phases;            /* forward, backward and optimizer could be told apart */
 };
 

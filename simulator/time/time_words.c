@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_words.c - the time of a step in JSON and in sentences. */
 
+#include "common/kernel_name.h"
+#include "common/vec.h"
 #include "simulator/time/time.h"
+
+enum { KERNELS = 64 }; /* that are named, at most */
 
 /* Why a dry run does not say how long the GPU waits for data. */
 #define STANDS "the null GPU's clock stands while the program prepares its data"
 
 /* Peak rates that no kernel quite reaches give two digits, no more. */
 #define ROUGH "from the card's published rates, not measured: rough"
+
+/* On the null GPU, where kernels say what they do: docs/measurements/time.md. */
+#define FROM_WORK "from what its kernels compute and move: rough"
 
 static double two_digits(double v)
 {
@@ -102,6 +109,9 @@ static void report_trust(struct vc_emit *e, const struct vc_timing *t)
 	}
 	real_or_null(e, "unmatched", known, 1 - t->matched);
 	real_or_null(e, "renamed", known, t->renamed);
+	real_or_null(e, "mfu", known && t->mfu > 0, t->mfu);
+	real_or_null(e, "unknown", known, t->unknown);
+	vc_emit_text(e, "unknown_kernel", NULL, known ? t->kernel : NULL);
 	vc_emit_text(e, "why", NULL, known || !t->why[0] ? NULL : t->why);
 }
 
@@ -131,6 +141,92 @@ void vc_time_report(struct vc_emit *e, const struct vc_result *r)
 	vc_emit_end(e);
 }
 
+/* Of kernels whose work was recorded: what they do, and how well the card does it. */
+static void report_shares(struct vc_emit *e, const struct vc_profile *p)
+{
+	const struct vc_shares *s = p ? &p->shares : NULL;
+	bool known = p && p->card && s->ns > 0;
+
+	real_or_null(e, "flops_per_step", known, known ? s->flops : 0);
+	real_or_null(e, "mfu", known, known ? s->ideal / (double)p->step_ns : 0);
+	real_or_null(e, "unknown", known, known ? s->unknown / s->ns : 0);
+	vc_emit_text(e, "unknown_kernel", NULL, known ? s->name : NULL);
+	vc_emit_object(e, "kinds", NULL);
+	for (int k = 0; known && k < VC_WORK_KINDS; k++)
+		if (s->kind[k] > 0)
+			vc_emit_real(e, vc_kernel_work_kind((enum vc_work_kind)k), NULL,
+				     s->kind[k] / s->ns);
+	vc_emit_end(e);
+}
+
+/* Launches of one kernel that do the same work. */
+struct alike { const struct vc_beat *beat; double ns; size_t n; };
+
+VC_COMPARE(by_kernel, struct alike,
+	   VC_THEN(VC_ORDER(x->beat->exact, y->beat->exact), strcmp(x->beat->work, y->beat->work)))
+VC_COMPARE(by_time, struct alike,
+	   VC_THEN(VC_ORDER(y->ns, x->ns), VC_ORDER(x->beat->exact, y->beat->exact)))
+
+static size_t gather_alike(const struct vc_profile *p, struct alike *at)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->beats; i++)
+		at[i] = (struct alike){ &p->beat[i], p->beat[i].ns, 1 };
+	vc_sort(at, p->beats, sizeof(*at), by_kernel);
+	for (size_t i = 0; i < p->beats; i++)
+		if (n && !by_kernel(&at[n - 1], &at[i])) {
+			at[n - 1].ns += at[i].ns;
+			at[n - 1].n++;
+		} else {
+			at[n++] = at[i];
+		}
+	vc_sort(at, n, sizeof(*at), by_time);
+	return n;
+}
+
+/* The kernels that the typical step spends most time in. */
+static void report_kernels(struct vc_emit *e, const struct vc_profile *p)
+{
+	struct alike *at = p ? calloc(p->beats + 1, sizeof(*at)) : NULL;
+	size_t n = at ? gather_alike(p, at) : 0;
+	char name[VC_KERNEL_NAME];
+
+	vc_emit_array(e, "kernels", NULL);
+	for (size_t i = 0; i < n && i < KERNELS; i++) {
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "name", NULL, vc_kernel_name(at[i].beat->name, name));
+		vc_emit_text(e, "work", NULL, *at[i].beat->work ? at[i].beat->work : NULL);
+		vc_emit_uint(e, "launches", NULL, at[i].n);
+		vc_emit_uint(e, "ns", NULL, (uint64_t)(at[i].ns + 0.5));
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	free(at);
+}
+
+static void shares_line(struct vc_emit *e, const struct vc_profile *p)
+{
+	const struct vc_shares *s = &p->shares;
+	char line[320];
+	size_t n = 0;
+
+	if (!p->card || !(s->ns > 0))
+		return;
+	for (int k = 0; k < VC_WORK_KINDS && n < sizeof(line); k++)
+		if (s->kind[k] >= 0.03 * s->ns)
+			n += (size_t)snprintf(line + n, sizeof(line) - n, "%s %.0f %%, ",
+					      vc_kernel_work_kind((enum vc_work_kind)k),
+					      100 * s->kind[k] / s->ns);
+	if (n < sizeof(line))
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "MFU %.0f %%",
+				      100 * s->ideal / (double)p->step_ns);
+	if (s->unknown > 0.02 * s->ns && n < sizeof(line))
+		snprintf(line + n, sizeof(line) - n, "; of %.0f %% nothing is known, most is %.60s",
+			 100 * s->unknown / s->ns, s->name);
+	vc_emit_text(e, NULL, "kernels", line);
+}
+
 static void profile_line(struct vc_emit *e, const struct vc_profile *p, double batch)
 {
 	char step[32], lo[32], hi[32], line[240];
@@ -145,8 +241,9 @@ static void profile_line(struct vc_emit *e, const struct vc_profile *p, double b
 			      rate_words(&t, batch, lo));
 	n += snprintf(line + n, sizeof(line) - (size_t)n, ", GPU busy %.1f %%", 100 * p->busy);
 	if (p->modelled)
-		snprintf(line + n, sizeof(line) - (size_t)n, "; computed by the null GPU " ROUGH
-			 "; waiting for data is not seen there");
+		snprintf(line + n, sizeof(line) - (size_t)n, "; computed %s"
+			 "; waiting for data is not seen there", p->card ? FROM_WORK :
+			 "by the null GPU " ROUGH);
 	else if (p->copies)
 		snprintf(line + n, sizeof(line) - (size_t)n, ", waits for data %.1f %%",
 			 100 * p->wait);
@@ -178,9 +275,13 @@ void vc_time_report_profile(struct vc_emit *e, const struct vc_session *s)
 	uint_or_null(e, "steps", known, known ? p->measured : 0);
 	vc_emit_text(e, "source", NULL, known ? p->from : NULL);
 	vc_emit_bool(e, "modelled", NULL, known && p->modelled);
+	report_shares(e, known ? p : NULL);
+	report_kernels(e, known ? p : NULL);
 	vc_emit_end(e);
-	if (known)
+	if (known) {
 		profile_line(e, p, batch);
+		shares_line(e, p);
+	}
 }
 
 const char *vc_time_words(const struct vc_result *r, char *buf, size_t n)
@@ -195,7 +296,7 @@ const char *vc_time_words(const struct vc_result *r, char *buf, size_t n)
 		return buf;
 	at += (size_t)snprintf(buf, n, "%s%s a step", rough ? "about " : "",
 			       ns_words(t->step_ns, rough, step));
-	if (!t->same && t->low_ns < t->high_ns && at < n)
+	if ((!t->same || t->modelled) && t->low_ns < t->high_ns && at < n)
 		at += (size_t)snprintf(buf + at, n - at, " (%s .. %s)",
 				       ns_words(t->low_ns, rough, lo),
 				       ns_words(t->high_ns, rough, hi));
@@ -217,8 +318,14 @@ const char *vc_time_words(const struct vc_result *r, char *buf, size_t n)
 		at += (size_t)snprintf(buf + at, n - at,
 				       "; %.0f %% of the kernels' time could not be matched",
 				       100 * (1 - t->matched));
+	if (t->mfu > 0 && at < n)
+		at += (size_t)snprintf(buf + at, n - at, ", %.0f %% of the peak", 100 * t->mfu);
+	if (t->unknown > 0.1 && at < n)
+		at += (size_t)snprintf(buf + at, n - at, "; %.0f %% is not known, as %.60s",
+				       100 * t->unknown, t->kernel ? t->kernel : "some kernels");
 	if (t->modelled && at < n)
-		snprintf(buf + at, n - at, "; computed by the null GPU " ROUGH);
+		snprintf(buf + at, n - at, "; computed %s", t->mfu > 0 ? FROM_WORK :
+			 "by the null GPU " ROUGH);
 	else if (t->roofline && at < n)
 		snprintf(buf + at, n - at,
 			 "; scaled from another card by bandwidth and FLOP/s: rough");

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "nullgpu/null.h"
+
 #define MIB (1ull << 20)
 
 typedef void *handle;
@@ -68,7 +70,6 @@ int cuMemUnmap(uint64_t p, size_t n);
 int cuMemGetAddressRange_v2(uint64_t *base, size_t *size, uint64_t p);
 int cuMemExportToShareableHandle(void *out, uint64_t h, int type, uint64_t flags);
 int cuMemImportFromShareableHandle(uint64_t *h, void *from, int type);
-void vc_null_fresh(void *p, uint64_t size); /* what the tracer calls, see nullgpu/vram.c */
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, handle *device);
 int nvmlDeviceGetComputeRunningProcesses(handle device, unsigned *n, void *out);
 
@@ -231,6 +232,45 @@ static void test_mapping(void)
 	printf("trace: mapping %#llx\n", (unsigned long long)at);
 }
 
+static struct vc_kernel_work told; /* of the last kernel */
+
+static void listen(const struct vc_null_activity *a)
+{
+	if (a->work)
+		told = *a->work;
+}
+
+/* What an addition of half numbers moves, by its arguments and the blocks of PyTorch's allocator:
+ * one operand is a row that is added to each, in place. */
+static void see_work(char *p)
+{
+	static const char add[] = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15"
+				  "CUDAFunctor_addIN3c108BFloat16EEESt5arrayIPcLm3EEEEviT0_T1_";
+	static const char kernel, softmax;
+	int elements = 1 << 20, rows = 3;
+	uint64_t from = (uint64_t)p, data[3] = { from, from, from + (8 << 20) };
+	uint64_t first = from + (16 << 20), second = from + (32 << 20);
+	void *args[] = { &elements, &rows, data }, *others[] = { &first, &second, &rows };
+	vc_null_fresh(p, 2 << 20);
+	vc_null_fresh(p + (8 << 20), 2048);
+	vc_null_fresh(p + (16 << 20), 4 << 20);
+	vc_null_fresh(p + (32 << 20), 1 << 20);
+	__cudaRegisterFunction(NULL, &kernel, NULL, add, -1, NULL, NULL, NULL, NULL, NULL);
+	__cudaRegisterFunction(NULL, &softmax, NULL, "cunn_SoftMaxForward", -1, NULL, NULL, NULL,
+			       NULL, NULL);
+	vc_null_listen(listen);
+	cudaLaunchKernel(&kernel, (struct dim3){ 1024, 1, 1 }, (struct dim3){ 128, 1, 1 }, args, 0,
+			 NULL);
+	ok(told.kind == VC_WORK_ELEMENTWISE && !strcmp(told.type, "bf16") &&
+	   told.written == 2 << 20 && told.read == (2 << 20) + 2048,
+	   "an addition reads both operands and writes one");
+	cudaLaunchKernel(&softmax, (struct dim3){ 64, 1, 1 }, (struct dim3){ 128, 1, 1 }, others, 0,
+			 NULL);
+	ok(told.kind == VC_WORK_REDUCTION && told.read + told.written == 5 << 20,
+	   "another kernel moves the blocks that its arguments point into");
+	vc_null_listen(NULL);
+}
+
 static void test_streams(void)
 {
 	handle s, t, e, e2;
@@ -264,6 +304,7 @@ static void test_streams(void)
 	cudaEventSynchronize(e);
 	cudaEventElapsedTime(&ms, e2, e);
 	ok(ms > 0.4 && ms < 0.7, "so does a kernel that reads and writes 256 MiB");
+	see_work(p);
 	cudaMemsetAsync(p, 0, 512 * MIB, s);
 	cudaEventRecord(e, s);
 	cudaStreamWaitEvent(t, e, 0);

@@ -129,7 +129,7 @@ static struct vc_profile profile(struct toy *t, double x, unsigned steps)
 
 	run(t, x, steps);
 	assert_int_equal(vc_profile_add(&p, t->ev, t->n, 0, t->meta, &err), 0);
-	assert_int_equal(vc_profile_finish(&p, 0, t->meta, &err), 0);
+	assert_int_equal(vc_profile_finish(&p, 0, 0, t->meta, &err), 0);
 	return p;
 }
 
@@ -179,7 +179,7 @@ static void two_lengths_in_turn_count_both(void **unused)
 	for (unsigned i = 1; i < 11; i++)
 		step(&t, i % 2 ? 32 : 64, i);
 	assert_int_equal(vc_profile_add(&p, t.ev, t.n, 0, t.meta, &err), 0);
-	assert_int_equal(vc_profile_finish(&p, 0, t.meta, &err), 0);
+	assert_int_equal(vc_profile_finish(&p, 0, 0, t.meta, &err), 0);
 	assert_true(near((double)p.step_min_ns, truth(t, 32), 1e-3));
 	assert_true(near((double)p.step_max_ns, truth(t, 64), 1e-3));
 	assert_true(near((double)p.step_ns, (truth(t, 32) + truth(t, 64)) / 2, 0.05));
@@ -221,7 +221,7 @@ static void an_evaluation_in_between_is_no_step(void **unused)
 		layer(&t, false);
 	run(&t, 64, 3);
 	assert_int_equal(vc_profile_add(&p, t.ev, t.n, 0, t.meta, &err), 0);
-	assert_int_equal(vc_profile_finish(&p, 0, t.meta, &err), 0);
+	assert_int_equal(vc_profile_finish(&p, 0, 0, t.meta, &err), 0);
 	assert_true(near((double)p.step_ns, truth(t, 64), 1e-4));
 	vc_profile_fini(&p);
 	vc_meta_free(t.meta);
@@ -390,7 +390,7 @@ static void another_program_is_refused(void **unused)
 		}
 	q = (struct vc_profile){ 0 };
 	vc_profile_add(&q, b.ev, b.n / 2, 0, b.meta, &err);
-	vc_profile_finish(&q, 0, b.meta, &err);
+	vc_profile_finish(&q, 0, 0, b.meta, &err);
 	assert_true(q.steps > 0);
 	struct vc_tempo t = { .at = { &p, &q }, .n = 2, .x = { { 32 }, { 48 } }, .axes = 1 };
 	struct vc_tempo_answer r;

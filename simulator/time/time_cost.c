@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* time_cost.c - see time_cost.h
+ *
+ * Time is the larger of computing and moving, and what a kernel takes at least. Matrix products are
+ * cut into tiles that the multiprocessors take in waves: the last wave is as long as the others
+ * however few its tiles are (NVIDIA, "Matrix Multiplication Background User's Guide", wave
+ * quantization). Attention is computed by blocks of queries that walk over blocks of keys, of which
+ * a causal one leaves out half. Kernels that compute an offset per element are bound by that. */
+#include "simulator/time/time_cost.h"
+
+struct speed {
+	const char *card;
+	int cc;
+	enum vc_work_kind kind;
+	const char *type;
+	double compute, move, least, doubt;
+};
+
+static const struct speed speeds[] = {
+#define VC_SPEED(card, cc, kind, type, compute, move, least, doubt, source) \
+	{ card, cc, VC_WORK_##kind, type, compute, move, least, doubt },
+#include "simulator/time/cards_speed.def"
+#undef VC_SPEED
+};
+
+/* Of one multiprocessor: elements a second of a kernel that computes the offset of each; ns that a
+ * block of attention takes besides its tiles, a tile of a product besides its sum
+ * (cards_speed.def, TraceLens). */
+#define OFFSETS 2.37e9
+#define ATTENTION_BLOCK_NS 5500.0
+#define TILE_NS 700.0
+/* Of the rate with 16 bit, what a product reaches whose rows do not begin on 16 bytes: the kernels
+ * of Ampere (TraceLens, 30,522 columns). */
+#define MISALIGNED 0.3
+/* FlashAttention's backward pass against its forward pass: FA2, cards_speed.def. */
+#define BACKWARD 0.85
+
+static const struct speed *speed_of(const struct vc_card *c, const struct vc_kernel_work *w)
+{
+	int cc = c->cc_major * 10 + c->cc_minor;
+
+	for (size_t i = 0; i < sizeof(speeds) / sizeof(*speeds); i++) {
+		const struct speed *s = &speeds[i];
+
+		if (s->kind == w->kind && (!*s->card || !strcmp(s->card, c->name)) &&
+		    (!s->cc || s->cc == cc) && (!*s->type || !strcmp(s->type, w->type)))
+			return s;
+	}
+	return NULL;
+}
+
+double vc_cost_peak(const struct vc_card *c, const char *type)
+{
+	static const struct { const char *type; enum vc_card_rate rate; } rates[] = {
+		{ "tf32", VC_RATE_TF32 }, { "fp16", VC_RATE_FP16 }, { "bf16", VC_RATE_BF16 },
+		{ "fp8", VC_RATE_FP8 }, { "fp64", VC_RATE_FP64 },
+	};
+
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++)
+		if (!strcmp(rates[i].type, type))
+			return 1e12 * vc_card_tflops(c, rates[i].rate);
+	return 1e12 * vc_card_tflops(c, VC_RATE_FP32);
+}
+
+static double up(double n, double by)
+{
+	return ceil(n / by);
+}
+
+/* Tiles of a product, and the share of the rate that one of that size reaches. */
+static const struct { double m, n, share; } tiles[] = {
+	{ 256, 128, 1 }, { 128, 256, 1 }, { 128, 128, 1 }, { 128, 64, 0.85 }, { 64, 128, 0.85 },
+	{ 64, 64, 0.75 }, { 32, 64, 0.5 }, { 64, 32, 0.5 },
+};
+
+/* ns of the product with the tiles that serve it best. */
+static double product(const struct vc_card *c, const struct vc_kernel_work *w, double rate)
+{
+	double m = (double)w->dim[0], n = (double)w->dim[1], k = (double)w->dim[2];
+	double batch = (double)w->dim[3], sms = c->sms, best = INFINITY;
+	double each = m * n * k * batch > 0 ? w->flops / (m * n * k * batch) : 2;
+
+	for (size_t i = 0; i < sizeof(tiles) / sizeof(*tiles); i++) {
+		double many = up(m, tiles[i].m) * up(n, tiles[i].n) * batch;
+		/* a long sum is cut where there are few tiles */
+		double cuts = fmax(1, fmin(floor(sms / many), floor(k / 1024)));
+		double waves = up(many * cuts, sms);
+		double one = tiles[i].m * tiles[i].n * each * k / cuts;
+		double ns = waves * (TILE_NS + one / (rate / sms * tiles[i].share) * 1e9) +
+			    (cuts > 1 ? 2 * TILE_NS : 0);
+
+		best = fmin(best, ns);
+	}
+	return best;
+}
+
+static double attention(const struct vc_card *c, const struct vc_kernel_work *w, double rate)
+{
+	double heads = (double)w->dim[0], q = (double)w->dim[1], k = (double)w->dim[2];
+	double d = (double)w->dim[3], sms = c->sms, all = 4 * heads * q * k * d;
+	bool backward = w->flops > 1.1 * all; /* five products, not two */
+	double side = d > 64 ? 64 : 128, rows = up(q, 128), columns = up(k, side);
+	double full = (backward ? 2.5 : 1) * all;
+	bool causal = w->flops < 0.95 * full;
+	double blocks = heads * rows, walk = causal ? (columns + 1) / 2 : columns;
+	double tile = (backward ? 10 : 4) * 128 * side * d;
+	double ns = ATTENTION_BLOCK_NS +
+		    walk * tile / (rate * (backward ? BACKWARD : 1) / sms) * 1e9;
+
+	return fmax(1, blocks / sms) * ns;
+}
+
+static double computing(const struct vc_card *c, const struct vc_kernel_work *w,
+			const struct speed *s)
+{
+	double rate = s->compute * vc_cost_peak(c, w->type);
+	bool half = !strcmp(w->type, "bf16") || !strcmp(w->type, "fp16");
+
+	if (!(rate > 0) || !c->sms)
+		return 0;
+	if (w->kind == VC_WORK_ATTENTION)
+		return attention(c, w, rate);
+	if (half && w->kind == VC_WORK_GEMM && w->dim[0] % 8 && w->dim[0] > 1)
+		rate *= MISALIGNED;
+	return w->dim[0] && w->dim[1] && w->dim[2] ? product(c, w, rate) : w->flops / rate * 1e9;
+}
+
+static double element(const char *type)
+{
+	return !strcmp(type, "bf16") || !strcmp(type, "fp16") ? 2 : 4;
+}
+
+struct vc_cost vc_cost_of(const struct vc_card *c, const struct vc_kernel_work *w,
+			  const char *name)
+{
+	const struct speed *s = speed_of(c, w);
+	double ns, bytes = w->read + w->written;
+
+	if (!s || !(c->bandwidth_gbs > 0))
+		return (struct vc_cost){ 0 };
+	ns = bytes / (s->move * c->bandwidth_gbs);
+	if (strstr(name, "CatArray"))
+		ns = bytes / (0.27 * c->bandwidth_gbs);
+	else if ((w->kind == VC_WORK_ELEMENTWISE || w->kind == VC_WORK_COPY) && c->sms &&
+		 strstr(name, "elementwise_kernel") && !strstr(name, "vectorized"))
+		ns = fmax(ns, w->written / element(w->type) / (OFFSETS * c->sms) * 1e9);
+	if (w->kind == VC_WORK_GEMM || w->kind == VC_WORK_CONV || w->kind == VC_WORK_ATTENTION)
+		ns = fmax(ns, computing(c, w, s));
+	return (struct vc_cost){ s->least + ns, s->doubt / 100 };
+}

@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "commands/made_changes.h"
 #include "commands/own_program.h"
+#include "commands/rehearsal.h"
 #include "commands/trial.h"
 #include "common/json.h"
 #include "common/vec.h"
@@ -156,6 +158,8 @@ static int may(const struct vc_run_options *o, const struct vc_run_wish *w,
 
 	if (r == VC_OK)
 		judge(o, w, p, why);
+	if (r == VC_OK && !why[0])
+		vc_made_judge(w, why);
 	vc_program_free(p);
 	return r;
 }
@@ -186,8 +190,9 @@ static void write_packages(struct vc_output *o, const struct vc_program *p)
 }
 
 /* All that decides a run, as one number. */
-static int key_of(const struct vc_program *p, const struct vc_run_wish *w, const char *capacity,
-		  uint64_t *key, struct vc_error *err)
+static int key_of(const struct vc_program *p, const struct vc_run_wish *w,
+		  const struct vc_made_changes *made, const char *capacity, uint64_t *key,
+		  struct vc_error *err)
 {
 	struct vc_output *o = vc_output_memory(err);
 	struct stat us = { 0 };
@@ -200,6 +205,9 @@ static int key_of(const struct vc_program *p, const struct vc_run_wish *w, const
 			 (long long)us.st_mtim.tv_sec, us.st_mtim.tv_nsec, card_of(w),
 			 capacity ? capacity : "", w->seed, w->conf ? w->conf : "");
 	vc_program_write(o, p, true);
+	if (made->change || made->recompute)
+		vc_output_printf(o, "\n%s\n%s", made->change ? made->change : "",
+				 made->recompute ? made->recompute : "");
 	for (size_t i = 0; i < w->n; i++)
 		vc_output_printf(o, "\n%s=%.17g", w->at[i].name, w->at[i].value);
 	for (size_t i = 0; i < p->file.n; i++)
@@ -225,6 +233,9 @@ static void say(struct vc_progress *line, const struct vc_run_wish *w, const cha
 	for (size_t i = 0; i < w->n && n < sizeof(text); i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s=%g", i ? ", " : "",
 				      w->at[i].name, w->at[i].value);
+	for (size_t i = 0; w->made && i < w->made->n && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%swith %s", n ? ", " : "",
+				      w->made->at[i]);
 	vc_progress_say(line, "the program runs without a card%s%s on %s%s", n ? " at " : "", text,
 			card_of(w), capacity ? " with more memory" : "");
 }
@@ -276,16 +287,20 @@ static void read_unknown(const char *path, char out[VC_RERUN_WHY])
 }
 
 /* Once, into `path`. *oom: it ran out of memory. */
-static int run_once(const struct vc_program *p, const struct vc_run_wish *w, const char *capacity,
-		    const char *path, struct vc_progress *line, bool *oom, struct vc_error *err)
+static int run_once(const struct vc_program *p, const struct vc_run_wish *w,
+		    const struct vc_made_changes *made, const char *capacity, const char *path,
+		    struct vc_progress *line, bool *oom, struct vc_error *err)
 {
 	char **argv = calloc(p->argument.n + 1, sizeof(*argv)), part[VC_RERUN_PATH + 32];
-	char report[VC_RERUN_PATH];
+	char report[VC_RERUN_PATH], folder[VC_RERUN_PATH + 32];
 	const char *more[] = { "--report", report, NULL };
+	struct vc_hook hook = { .folder = folder, .recompute = made->recompute,
+				.change = made->change };
 	struct vc_trial t = { .verb = "dryrun", .gpu = card_of(w), .capacity = capacity,
 			      .at = w->at, .n = w->n, .argv = argv, .argc = p->argument.n,
 			      .as = p, .conf = w->conf, .more = more, .progress = line };
-	int code = 0, r;
+	bool changed = made->change || made->recompute;
+	int code = 0, r = VC_OK;
 
 	VC_HAVE(argv, "a command line", err);
 	for (size_t i = 0; i < p->argument.n; i++)
@@ -293,10 +308,19 @@ static int run_once(const struct vc_program *p, const struct vc_run_wish *w, con
 	snprintf(part, sizeof(part), "%s.%ld.vct", path, (long)getpid());
 	name_report(path, report);
 	say(line, w, capacity);
-	r = vc_trial_run(&t, part, &code, err);
+	if (changed) {
+		r = vc_rehearsal_folder(folder, err);
+		t.hook = &hook;
+	}
+	if (r == VC_OK)
+		r = vc_trial_run(&t, part, &code, err);
 	free(argv);
 	if (r == VC_OK && vc_trial_recorded(part))
 		r = ended_in_oom(part, oom, err);
+	if (r == VC_OK && changed && !*oom)
+		r = vc_made_check(made, folder, err);
+	if (changed)
+		vc_rehearsal_remove(folder);
 	if (r == VC_OK && (!vc_trial_recorded(part) || (code && !*oom)))
 		r = vc_fail(err, VC_EIO, "a dry run of the program ended with code %d%s; what it "
 			    "said is in %s.log", code,
@@ -331,7 +355,8 @@ static const char *capacity_of(const struct vc_run_wish *w, char text[24])
 /* With the memory that the card has; where that does not suffice, with more: what the program asks
  * for is wanted, not where it dies. */
 static int run_kept(const struct vc_program *p, const struct vc_run_wish *w,
-		    struct vc_ran *out, const struct vc_console *con, struct vc_error *err)
+		    const struct vc_made_changes *made, struct vc_ran *out,
+		    const struct vc_console *con, struct vc_error *err)
 {
 	char *path = out->path;
 	struct vc_progress *line = NULL;
@@ -342,14 +367,14 @@ static int run_kept(const struct vc_program *p, const struct vc_run_wish *w,
 
 	VC_TRY(vc_own_folder("runs", folder, sizeof(folder), err));
 	for (size_t i = 0; i < (w->once ? 1 : 2) && oom; i++) {
-		VC_TRY(key_of(p, w, capacity[i], &key, err));
+		VC_TRY(key_of(p, w, made, capacity[i], &key, err));
 		snprintf(path, VC_RERUN_PATH, "%.520s/%016" PRIx64 ".vct", folder, key);
 		if (vc_trial_recorded(path)) {
 			VC_TRY(ended_in_oom(path, &oom, err));
 			continue;
 		}
 		line = line || !con ? line : vc_progress_open(con);
-		int r = run_once(p, w, capacity[i], path, line, &oom, err);
+		int r = run_once(p, w, made, capacity[i], path, line, &oom, err);
 
 		if (r < 0) {
 			vc_progress_close(line);
@@ -364,6 +389,7 @@ static int run_kept(const struct vc_program *p, const struct vc_run_wish *w,
 static int run(const struct vc_run_options *o, const struct vc_run_wish *w, struct vc_ran *out,
 	       struct vc_error *err)
 {
+	struct vc_made_changes made = { 0 };
 	char why[VC_RERUN_WHY];
 	struct vc_program *p;
 	int r;
@@ -375,9 +401,12 @@ static int run(const struct vc_run_options *o, const struct vc_run_wish *w, stru
 	if (r == VC_OK && why[0])
 		r = vc_fail(err, VC_EUSAGE, "%s", why);
 	if (r == VC_OK)
-		r = run_kept(p, w, out, o->console, err);
+		r = vc_made_open(&made, w, err);
+	if (r == VC_OK)
+		r = run_kept(p, w, &made, out, o->console, err);
 	if (r == VC_OK && !vc_own_is_known(p, true))
 		r = vc_own_remember(p, true, err); /* it has run without a card, so it may again */
+	vc_made_close(&made);
 	vc_program_free(p);
 	pthread_mutex_unlock(&turn);
 	return r;

@@ -100,6 +100,10 @@ static int open_session(struct vc_fitting *f, size_t n, char **paths, struct vc_
 	f->opt = f->cfg->run;
 	f->opt.gpu = f->gpu;
 	f->opt.runner = NULL; /* trial runs are ours */
+	if (f->asked) {       /* and made with the first of -x */
+		f->opt.transform.at += f->asked->rerun->made.n;
+		f->opt.transform.n -= f->asked->rerun->made.n;
+	}
 	if (n == 1) {
 		snprintf(f->set, sizeof(f->set), "%s=1", f->cfg->find);
 		f->set_text[f->find.n] = f->set;

@@ -254,11 +254,12 @@ static int prove(struct vc_fitting *f, struct vc_trial *t, struct vc_error *err)
 }
 
 /* Can a trial run show what is asked? It plays a card and settings, and nothing else. */
-static bool is_provable(const struct vc_fit_config *c)
+static bool is_provable(const struct vc_fitting *f)
 {
-	const struct vc_run_options *o = &c->run;
+	const struct vc_run_options *o = &f->cfg->run;
+	size_t made = f->asked ? f->asked->rerun->made.n : 0;
 
-	return !strcmp(c->with, "dryrun") && !o->transform.n && !o->used.n &&
+	return !strcmp(f->cfg->with, "dryrun") && o->transform.n == made && !o->used.n &&
 	       o->capacity == VC_NOT_GIVEN && o->context == VC_NOT_GIVEN &&
 	       !o->model.n && !o->torch.n && !(o->fraction > 0);
 }
@@ -313,7 +314,7 @@ int vc_fitting_program(struct vc_fitting *f, size_t argc, char **argv, struct vc
 	int r = first_runs(f, &t, err);
 	if (r == VC_OK)
 		r = refit(f, err);
-	if (r == VC_OK && is_provable(f->cfg))
+	if (r == VC_OK && is_provable(f))
 		r = prove(f, &t, err);
 	if (r == VC_OK && f->asked)
 		say_asked(f);

@@ -152,7 +152,7 @@ static int write_files(struct sim *sim, struct vc_error *err)
 		const char *path = sim->cfg->output.at[i];
 
 		r = is_trace(path) ?
-			    vc_trace_write(sim->session.rec, &sim->cfg->run.transform, path,
+			    vc_trace_write(sim->session.rec, &sim->session.opt->transform, path,
 					   &copy, err) :
 			    vc_write_results(&sim->results,
 					     vc_choose_sink(path, NULL, sim->n, err), NULL, path,
@@ -323,8 +323,8 @@ static void say_context(struct vc_emit *e, const struct sim *sim)
 	if (sim->n && vc_report_words(s, p, r))
 		vc_emit_text(e, NULL, s->whatif ? "predicted" : "because",
 			     vc_report_words(s, p, r));
-	if (s->whatif && s->whatif->why[0])
-		vc_emit_text(e, NULL, "not rerun", s->whatif->why);
+	if (s->why[0])
+		vc_emit_text(e, NULL, "not rerun", s->why);
 	if (sim->n && vc_report_narrow(s, p, r))
 		vc_emit_text(e, NULL, "to narrow it", vc_report_narrow(s, p, r));
 	vc_emit_text(e, NULL, "trust", vc_sim_trust_line(s, line, sizeof(line)));
@@ -642,7 +642,7 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 	if (r == VC_OK && tells_early(&sim))
 		r = say_early(&sim, &con->err);
 	if (r == VC_OK)
-		r = vc_host_read(sim.session.rec, &sim.cfg->run.transform,
+		r = vc_host_read(sim.session.rec, &sim.session.opt->transform,
 				 2 * sim.results.at->stats.events + (1 << 16), &sim.host,
 				 &con->err);
 	if (r == VC_OK)

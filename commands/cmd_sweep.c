@@ -292,9 +292,8 @@ static int prepare(struct sweep *s, struct vc_error *err)
 		if (!s->base.whatif || (s->one && !s->base.whatif->rerun))
 			return vc_fail(err, VC_EUSAGE, "--vary %s: one recording cannot tell; "
 				       "give two, as FILE@%s=VALUE%s%s", at[0].name, at[0].name,
-				       s->base.whatif && s->base.whatif->why[0] ?
-					       "; its program cannot be asked: " : "",
-				       s->base.whatif ? s->base.whatif->why : "");
+				       s->base.why[0] ? "; its program cannot be asked: " : "",
+				       s->base.why);
 		int r = check_numbers(s, s->run[i], err);
 		if (r >= 0)
 			r = vc_session_at(&s->base, at, (size_t)k, text, &s->at[j], err);
@@ -358,7 +357,7 @@ static int check_values(const struct sweep *w, struct vc_error *err)
 	for (size_t k = 0; k < w->vary.keys && !w->vary.listed; k++)
 		for (size_t i = 0; r == VC_OK && w->vary.key[k].option && i < w->vary.key[k].n;
 		     i++) {
-			struct one o = { .opt = w->cfg->run, .tenants = w->base.tenants };
+			struct one o = { .opt = *w->base.opt, .tenants = w->base.tenants };
 			struct vc_plan *plan = NULL;
 			size_t n;
 
@@ -477,7 +476,7 @@ static int answer(struct sweep *w, size_t i, struct vc_error *err)
 	static const struct vc_observer_type *const watch[] = { &vc_observer_oom, &vc_observer_pace,
 							   &vc_observer_moment, NULL };
 	const struct vc_session *s = w->sessions ? &w->at[w->session[i]] : &w->base;
-	struct one o = { .opt = w->cfg->run, .tenants = s->tenants };
+	struct one o = { .opt = *s->opt, .tenants = s->tenants };
 	struct vc_plan *plan = NULL;
 	struct vc_result r;
 	size_t n = 0;

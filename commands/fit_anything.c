@@ -102,7 +102,7 @@ static int prove(void *find, struct vc_rehearsal *h, struct vc_error *err)
 			h->conf = conf[0] ? conf : NULL;
 			h->recompute = layers ? spec : NULL;
 			r = vc_rehearse(h, (unsigned)f->proofs + 1, &ran, err);
-			if (r < 0 || (layers && (!ran.applied || ran.odd)))
+			if (r < 0 || (layers && (!ran.hook.applied || ran.hook.odd)))
 				continue;
 			uint64_t used = ran.reserved + vc_plan_beside(&q->plan);
 			f->proof[f->proofs++] = (struct vc_any_proof){

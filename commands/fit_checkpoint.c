@@ -79,8 +79,8 @@ static int prove(struct find *f, struct vc_rehearsal *h, size_t i, char *spec, b
 	}
 	VC_TRY(vc_recompute_open(q, &f->on.s, i, err));
 	VC_TRY(vc_rehearse(h, (unsigned)f->proofs + 1, &ran, err));
-	if (h->recompute && (!ran.applied || ran.odd))
-		return unproven(f, ran.calls);
+	if (h->recompute && (!ran.hook.applied || ran.hook.odd))
+		return unproven(f, ran.hook.calls);
 	uint64_t used = ran.reserved + vc_plan_beside(&q->plan);
 	*fits = !ran.ooms && !ran.flushes;
 	f->proof[f->proofs++] = (struct vc_recompute_proof){

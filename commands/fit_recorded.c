@@ -10,6 +10,22 @@
 #define NEAR 0.7
 enum { FAR = 8 };
 
+/* Can -x be made in the program? At the recorded values, which are tried anyway. */
+static int try_change(struct vc_fit_recorded *r, struct vc_error *err)
+{
+	struct vc_run_wish wish = { .n = 0 };
+	struct vc_ran ran;
+	bool oom;
+	int rc = vc_fit_recorded_run(r, &wish, &ran, &oom, err);
+
+	if (rc == VC_OK || rc == VC_ENOMEM || !vc_rerun_asked(r->rerun->opt, "auto"))
+		return rc;
+	snprintf(r->why, sizeof(r->why), "%.399s", err->message);
+	*err = (struct vc_error){ 0 };
+	r->rerun->made.n = 0;
+	return VC_OK;
+}
+
 int vc_fit_recorded_open(struct vc_fit_recorded *r, const struct vc_run_options *opt,
 			 const char *path, const char *key, struct vc_error *err)
 {
@@ -29,6 +45,8 @@ int vc_fit_recorded_open(struct vc_fit_recorded *r, const struct vc_run_options 
 	if (ask.verify)
 		VC_TRY(vc_verify(&r->rec, &ask, err));
 	r->rerun = vc_rerun_open(opt, &r->rec, at, n, r->why, err);
+	if (r->rerun && r->rerun->made.n)
+		return try_change(r, err);
 	return (int)err->status;
 }
 
@@ -85,6 +103,7 @@ int vc_fit_recorded_run(struct vc_fit_recorded *r, const struct vc_run_wish *wis
 	w.of = &r->rec;
 	w.at = all;
 	w.n = vc_rerun_values(&r->rec, wish->at, wish->n, all);
+	w.made = &r->rerun->made;
 	if (w.once && !r->rerun->found.same) {
 		vc_control_interval(&r->rerun->found, total, &low, &high);
 		w.capacity = total > high - total ? total - (high - total) : total;

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "commands/trial.h"
 #include "simulator/search/recompute_words.h"
 #include "simulator/session/session.h"
 
@@ -46,85 +45,7 @@ void vc_rehearsal_remove(const char *path)
 	rmdir(path);
 }
 
-/* ---- the hook ---- */
-
-static int write_hook(const char *dir, struct vc_error *err)
-{
-	char path[400];
-	int fd;
-
-	snprintf(path, sizeof(path), "%.300s/sitecustomize.py", dir);
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-		return vc_fail(err, VC_EIO, "cannot make %s: %s", dir, strerror(errno));
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, vc_hook_text, vc_hook_size) != (ssize_t)vc_hook_size) {
-		int lost = errno;
-		if (fd >= 0)
-			close(fd);
-		return vc_fail(err, VC_EIO, "cannot write %s: %s", path, strerror(lost));
-	}
-	close(fd);
-	return VC_OK;
-}
-
-int vc_hook_set(const char *folder, const char *recompute, struct vc_error *err)
-{
-	char dir[320], report[320], *text;
-	const char *before = getenv("PYTHONPATH");
-	int r;
-
-	if (!recompute) {
-		unsetenv("VRAMCAST_RECOMPUTE");
-		unsetenv("VRAMCAST_RECOMPUTE_REPORT");
-		return VC_OK;
-	}
-	snprintf(dir, sizeof(dir), "%.200s/hook", folder);
-	VC_TRY(write_hook(dir, err));
-	snprintf(report, sizeof(report), "%.200s/hooked", folder);
-	if (setenv("VRAMCAST_RECOMPUTE", recompute, 1) < 0 ||
-	    setenv("VRAMCAST_RECOMPUTE_REPORT", report, 1) < 0)
-		return vc_nomem(err, "the environment");
-	if (before && !strncmp(before, dir, strlen(dir)))
-		return VC_OK;
-	if (asprintf(&text, "%s%s%s", dir, before && *before ? ":" : "", before ? before : "") < 0)
-		return vc_nomem(err, "the environment");
-	r = setenv("PYTHONPATH", text, 1);
-	free(text);
-	return r < 0 ? vc_nomem(err, "the environment") : VC_OK;
-}
-
 /* ---- the run ---- */
-
-/* What the hook says it did: of several processes the one that did most. */
-void vc_hook_read(const char *folder, struct vc_rehearsed *out)
-{
-	struct dirent *e;
-	DIR *d = opendir(folder);
-	char path[600];
-
-	while (d && (e = readdir(d))) {
-		unsigned long long done = 0, odd = 0, calls = 0;
-		char names[200] = "";
-		FILE *f;
-
-		if (strncmp(e->d_name, "hooked.", 7))
-			continue;
-		snprintf(path, sizeof(path), "%.300s/%.255s", folder, e->d_name);
-		f = fopen(path, "r");
-		if (f && fscanf(f, "%llu %llu %llu %199s", &done, &odd, &calls, names) == 4 &&
-		    calls >= out->calls) {
-			out->applied = done;
-			out->odd = odd;
-			out->calls = calls;
-			memcpy(out->classes, names, sizeof(out->classes));
-		}
-		if (f)
-			fclose(f);
-		unlink(path);
-	}
-	if (d)
-		closedir(d);
-}
 
 static int read_back(struct vc_rehearsed *out, struct vc_error *err)
 {
@@ -149,15 +70,15 @@ int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *o
 		struct vc_error *err)
 {
 	const char *before = getenv("PYTORCH_CUDA_ALLOC_CONF");
+	const struct vc_hook hook = { .folder = h->folder, .recompute = h->recompute };
 	char log[340], *kept = before ? strdup(before) : NULL;
 	int r;
 
 	*out = (struct vc_rehearsed){ .code = -1 };
 	snprintf(out->path, sizeof(out->path), "%.200s/trial-%u.vct", h->folder, n);
 	snprintf(log, sizeof(log), "%s.log", out->path);
-	r = vc_hook_set(h->folder, h->recompute, err);
-	if (r == VC_OK && h->conf && setenv("PYTORCH_CUDA_ALLOC_CONF", h->conf, 1) < 0)
-		r = vc_nomem(err, "the environment");
+	r = h->conf && setenv("PYTORCH_CUDA_ALLOC_CONF", h->conf, 1) < 0 ?
+		    vc_nomem(err, "the environment") : VC_OK;
 	vc_progress_say(h->progress, "trial run of the program on %s, with %s%s", h->gpu,
 			h->recompute ? "layers computed twice" : h->conf && *h->conf ? h->conf :
 			h->capacity && n == 0 ? "memory for all of it" : "nothing changed",
@@ -165,11 +86,10 @@ int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *o
 	if (r == VC_OK)
 		r = vc_trial_run(&(struct vc_trial){ .verb = "dryrun", .gpu = h->gpu,
 				 .capacity = h->capacity, .steps = h->steps, .argv = h->argv,
-				 .argc = h->argc, .progress = h->progress }, out->path, &out->code,
-				 err);
+				 .argc = h->argc, .hook = h->recompute ? &hook : NULL,
+				 .progress = h->progress }, out->path, &out->code, err);
 	vc_progress_say(h->progress, "what the trial run recorded is replayed");
-	vc_hook_set(h->folder, NULL, err);
-	vc_hook_read(h->folder, out);
+	vc_hook_read(h->folder, &out->hook);
 	if (h->conf && kept)
 		setenv("PYTORCH_CUDA_ALLOC_CONF", kept, 1);
 	else if (h->conf)
@@ -227,9 +147,9 @@ int vc_rehearse_layers(struct vc_rehearsal *h, const struct vc_session *s,
 		r = vc_rehearse(h, LOOK, &ran, err);
 		h->recompute = NULL;
 	}
-	if (!why[0] && r == VC_OK && (!ran.applied || ran.odd))
+	if (!why[0] && r == VC_OK && (!ran.hook.applied || ran.hook.odd))
 		snprintf(why, n, "the program calls %llu modules where the recording shows %zu "
-			 "layers", (unsigned long long)ran.calls, c.n);
+			 "layers", (unsigned long long)ran.hook.calls, c.n);
 	if (!why[0] && r == VC_OK)
 		snprintf(h->seen, sizeof(h->seen), "%s", ran.path);
 	vc_layer_costs_fini(&c);

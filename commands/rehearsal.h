@@ -3,7 +3,7 @@
  * layers computed twice, settings of the allocator. */
 #pragma once
 
-#include "commands/progress.h"
+#include "commands/trial.h"
 
 struct vc_rehearsal {
 	const char *gpu;       /* the card to play */
@@ -11,7 +11,7 @@ struct vc_rehearsal {
 	char *const *argv;     /* program and its arguments */
 	size_t argc;
 	const char *folder;    /* where recordings go */
-	const char *recompute; /* VRAMCAST_RECOMPUTE of the hook, or NULL */
+	const char *recompute; /* layers to be computed twice, or NULL */
 	uint64_t steps;        /* of its optimizer, then it is ended; 0: all */
 	char room[32];         /* of `capacity`, private */
 	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF, or NULL: as it is */
@@ -24,9 +24,7 @@ struct vc_rehearsed {
 	int code;              /* of the program */
 	bool ooms;             /* a request failed for good */
 	uint64_t reserved, flushes;
-	uint64_t applied;      /* layers that the hook checkpointed, all passes together */
-	uint64_t odd, calls;   /* passes with another number of layers than asked for; the most */
-	char classes[200];     /* of those layers */
+	struct vc_hooked hook; /* what it did */
 };
 
 /* Run it and replay what it recorded. `n` names its files. What the program prints is shown only
@@ -54,14 +52,3 @@ bool vc_is_program(size_t argc, char *const *argv);
 /* A folder for rehearsals in `path` (at least 200 bytes), and its removal with all files in it. */
 int  vc_rehearsal_folder(char *path, struct vc_error *err);
 void vc_rehearsal_remove(const char *path);
-
-/* Put the hook first on PYTHONPATH of this process and its children, with that choice (NULL: take
- * it away again). It lies in `folder`. */
-int vc_hook_set(const char *folder, const char *recompute, struct vc_error *err);
-
-/* What the hook says it did, into applied, odd, calls and classes of *out. */
-void vc_hook_read(const char *folder, struct vc_rehearsed *out);
-
-/* python/recompute_hook.py, embedded when the program is built. */
-extern const unsigned char vc_hook_text[];
-extern const size_t vc_hook_size;

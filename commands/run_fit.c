@@ -106,7 +106,7 @@ static int rehearse(struct fit *f, struct vc_rehearsal *h, const struct option *
 	if (p->layers)
 		vc_recompute_spec(q, f->s.rec->meta, o->at, f->spec, SPEC);
 	VC_TRY(vc_rehearse(h, n, &ran, err));
-	*fits = !ran.ooms && !ran.flushes && (!p->layers || (ran.applied && !ran.odd));
+	*fits = !ran.ooms && !ran.flushes && (!p->layers || (ran.hook.applied && !ran.hook.odd));
 	return VC_OK;
 }
 
@@ -182,7 +182,7 @@ static int start(struct fit *f, const struct option *o, size_t argc, char **argv
 		 struct vc_error *err)
 {
 	const struct vc_recompute *p = o ? &f->search[o->conf].at[o->at] : NULL;
-	struct vc_rehearsed done = { 0 };
+	struct vc_hooked done = { 0 };
 	int code;
 
 	if (p && o->conf && (setenv("PYTORCH_CUDA_ALLOC_CONF", f->conf[o->conf], 1) < 0 ||
@@ -190,7 +190,8 @@ static int start(struct fit *f, const struct option *o, size_t argc, char **argv
 		return vc_nomem(err, "the environment");
 	if (p && p->layers) {
 		vc_recompute_spec(&f->search[o->conf], f->s.rec->meta, o->at, f->spec, SPEC);
-		VC_TRY(vc_hook_set(f->folder, f->spec, err));
+		VC_TRY(vc_hook_set(&(struct vc_hook){ .folder = f->folder,
+						       .recompute = f->spec }, err));
 	}
 	code = vc_run_start(argv, argc, err);
 	if (!p || !p->layers)

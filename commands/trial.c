@@ -85,6 +85,8 @@ static void move_in(const struct vc_trial *t)
 		setenv("PYTORCH_CUDA_ALLOC_CONF", t->conf, 1);
 		unsetenv("PYTORCH_ALLOC_CONF");
 	}
+	if (t->hook && vc_hook_set(t->hook, &(struct vc_error){ 0 }) < 0)
+		_exit(126);
 }
 
 int vc_trial_run(const struct vc_trial *t, const char *file, int *code, struct vc_error *err)

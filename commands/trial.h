@@ -3,6 +3,7 @@
  * commands do. */
 #pragma once
 
+#include "commands/change_hook.h"
 #include "commands/progress.h"
 #include "common/program.h"
 
@@ -18,6 +19,7 @@ struct vc_trial {
 	size_t argc;
 	const struct vc_program *as; /* its folder, environment and options; NULL: ours */
 	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF of the program; NULL, "": its own */
+	const struct vc_hook *hook; /* in front of it; or NULL */
 	const char *const *more; /* options of it, NULL behind them; or NULL */
 	const char *log;       /* NULL: FILE.log */
 	struct vc_progress *progress;

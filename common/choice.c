@@ -75,21 +75,21 @@ int vc_choice_check(const struct vc_choice *c, struct vc_error *err)
 	return check_list(c, err);
 }
 
-static size_t of_list(const struct vc_choice *c, size_t n, struct vc_stretch *out)
+static size_t of_list(const struct vc_choice *c, size_t n, struct vc_chosen *out)
 {
 	struct part x;
 	size_t m = 0;
 
 	for (const char *p = c->list; *p && read_part(&p, &x); p += *p == '/') {
 		if (x.together && x.from < n)
-			out[m++] = (struct vc_stretch){ x.from, x.to < n ? x.to + 1 : n };
+			out[m++] = (struct vc_chosen){ x.from, x.to < n ? x.to + 1 : n };
 		for (size_t i = x.from; !x.together && i <= x.to && i < n; i += x.step)
-			out[m++] = (struct vc_stretch){ i, i + 1 };
+			out[m++] = (struct vc_chosen){ i, i + 1 };
 	}
 	return m;
 }
 
-size_t vc_choice_of(const struct vc_choice *c, size_t n, struct vc_stretch *out)
+size_t vc_choice_of(const struct vc_choice *c, size_t n, struct vc_chosen *out)
 {
 	size_t end = n, m = 0;
 
@@ -102,7 +102,7 @@ size_t vc_choice_of(const struct vc_choice *c, size_t n, struct vc_stretch *out)
 
 		if (!c->last && k + c->every * c->stride >= end)
 			break;
-		out[m++] = (struct vc_stretch){ k, to };
+		out[m++] = (struct vc_chosen){ k, to };
 	}
 	return m;
 }

@@ -14,14 +14,14 @@ struct vc_choice {
 	char list[VC_PARAM_TEXT]; /* "": by the numbers */
 };
 
-struct vc_stretch { size_t from, to; }; /* [from, to) */
+struct vc_chosen { size_t from, to; }; /* [from, to) */
 
 /* Errors: VC_EUSAGE, with what is wrong with the list or the numbers. */
 int vc_choice_check(const struct vc_choice *c, struct vc_error *err);
 
 /* Of n things those that a checked choice takes, ascending and disjoint, into out (n of them).
  * Returns how many stretches they are. */
-size_t vc_choice_of(const struct vc_choice *c, size_t n, struct vc_stretch *out);
+size_t vc_choice_of(const struct vc_choice *c, size_t n, struct vc_chosen *out);
 
 /* The number that a list reaches up to; 0 where there is none. */
 size_t vc_choice_reach(const struct vc_choice *c);

@@ -13,7 +13,7 @@ wheel: ## the wheel and the source distribution for pip, into dist/ (DIST=DIR, V
 
 .PHONY: native wheel
 
-TESTS += tests/packaging/release.sh tests/python/package.sh tests/python/examples.sh tests/python/schema.sh tests/python/mcp.sh tests/python/ci.sh
+TESTS += tests/packaging/release.sh tests/python/package.sh tests/python/changes.sh tests/python/examples.sh tests/python/schema.sh tests/python/mcp.sh tests/python/ci.sh
 check-wheel: all ## the wheel in clean environments of every Python here, and PyPI's judges (network once)
 	$(Q)V=1 $(RUN_TESTS) tests/python/check_wheel.sh
 .PHONY: check-wheel

@@ -42,7 +42,7 @@ static void note(struct stage *t, const char *option, const char *value, uint64_
 						 t->out };
 }
 
-/* What was recorded, and what --set makes of it. */
+/* What was recorded, and what --set and the changes made in the program make of it. */
 static void set_values(struct stage *t)
 {
 	const struct vc_whatif *w = t->s->whatif;
@@ -52,6 +52,8 @@ static void set_values(struct stage *t)
 
 	for (size_t i = 0; before && i < set->n; i++)
 		note(t, "--set", set->at[i], before);
+	for (size_t i = 0; before && w->rerun && i < w->rerun->made.n; i++)
+		note(t, "-x", w->rerun->made.at[i], before);
 }
 
 static void apply(struct stage *t, const char *torch, const char *conf)
@@ -98,7 +100,7 @@ void vc_changes_report(struct vc_emit *e, const struct vc_session *s, const stru
 			   .prop_total = p->prop_total };
 	char change[200], a[32], b[32];
 
-	if (!s->rec->streamed && (other_torch || other_conf || p->transform.n || s->opt->set.n))
+	if (!s->rec->streamed && (other_torch || other_conf || p->transform.n || s->change[0]))
 		apply(&t, other_torch ? torch : NULL, other_conf ? conf : NULL);
 	if (!people)
 		vc_emit_array(e, "changes", NULL);

@@ -48,6 +48,9 @@ const char *vc_report_words(const struct vc_session *s, const struct vc_plan *p,
 	if (level == VC_UNKNOWN)
 		return "how far off a change that -x makes may be was never measured: take the "
 		       "numbers as a guess";
+	if (s->whatif && s->whatif->rerun && p->transform.n && s->whatif->rerun->made.n)
+		return "the program was run with the first changes without a card; the others "
+		       "were not made in it, but are estimated on top of it";
 	if (s->whatif && s->whatif->rerun && p->transform.n)
 		return "the program was run at this value without a card; what -x changes was not "
 		       "run, but is estimated on top of it";
@@ -91,15 +94,15 @@ const char *vc_report_narrow(const struct vc_session *s, const struct vc_plan *p
 						  NULL;
 }
 
-static void report_rerun(struct vc_emit *e, const struct vc_whatif *w)
+static void report_rerun(struct vc_emit *e, const struct vc_session *s)
 {
+	const struct vc_whatif *w = s->whatif;
 	const struct vc_control_run *t = w && w->rerun ? &w->rerun->found : NULL;
 
-	if (!w)
-		return;
-	vc_emit_text(e, "by", NULL, t ? "rerun" : "recordings");
-	if (!t && w->why[0])
-		vc_emit_text(e, "no_rerun", NULL, w->why);
+	if (w || s->why[0])
+		vc_emit_text(e, "by", NULL, t ? "rerun" : "recordings");
+	if (s->why[0])
+		vc_emit_text(e, "no_rerun", NULL, s->why);
 	if (!t)
 		return;
 	vc_emit_object(e, "control_run", NULL);
@@ -128,7 +131,7 @@ void vc_report_trust(struct vc_emit *e, const struct vc_session *s, const struct
 	vc_emit_uint(e, "recordings", NULL, s->whatif ? s->whatif->recordings : 1);
 	vc_emit_text(e, "text", NULL, vc_report_words(s, p, r));
 	vc_emit_text(e, "narrow", NULL, vc_report_narrow(s, p, r));
-	report_rerun(e, s->whatif);
+	report_rerun(e, s);
 	vc_emit_end(e);
 }
 

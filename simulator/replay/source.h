@@ -35,6 +35,9 @@ struct vc_source_type {
 	/* What it does to a step; vc_step_unchanged; NULL: not known, so no time is predicted. */
 	void (*step)(const void *config, struct vc_step_change *c);
 	const struct vc_remedy *remedies; /* (opt) when it is good advice; ends with kind = NULL */
+	/* (opt) Can it be made in the program itself, from outside (python/change_hook.py)? NULL,
+	 * or why this one cannot. */
+	const char *(*unmade)(const void *config);
 	/* (opt) For those that must see the whole trace first; VC_WHOLE in rewrite.h. */
 	int (*rewrite)(struct vc_source *s, struct vc_whole *w, struct vc_error *err);
 

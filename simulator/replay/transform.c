@@ -32,3 +32,10 @@ const struct vc_margin *vc_transform_margin(const struct vc_transform_use *u)
 
 	return m ? m : t->margin;
 }
+
+const char *vc_transform_unmade(const struct vc_transform_use *u)
+{
+	if (u->type->unmade)
+		return u->type->unmade(u->config);
+	return "a program cannot be changed to it from outside";
+}

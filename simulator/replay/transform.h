@@ -94,6 +94,9 @@ bool vc_transform_given(const struct vc_transform_use *u, const char *param);
 /* NULL: how far off it may be is not known. */
 const struct vc_margin *vc_transform_margin(const struct vc_transform_use *u);
 
+/* Can it be made in the program itself? NULL, or why not. */
+const char *vc_transform_unmade(const struct vc_transform_use *u);
+
 /* Put it behind `upstream`. On success the new source owns that; on failure it stays the
  * caller's. */
 struct vc_source *vc_transform_open(const struct vc_transform_use *u, struct vc_source *upstream,

@@ -114,7 +114,7 @@ static int add_uniform(struct search *x, struct vc_error *err)
 		struct vc_choice ask = { .every = k <= UNIFORM ? k : 1,
 					 .stride = k <= UNIFORM ? 1 : k - UNIFORM + 1,
 					 .last = true };
-		struct vc_stretch at[VC_LAYERS_MOST];
+		struct vc_chosen at[VC_LAYERS_MOST];
 		bool take[VC_LAYERS_MOST] = { false };
 		char change[48];
 		size_t n;

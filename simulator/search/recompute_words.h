@@ -25,7 +25,7 @@ size_t vc_recompute_advised(const struct vc_recompute_search *q,
 /* The code to paste for choice i, into buf; returns buf. */
 char *vc_recompute_code(const struct vc_recompute_search *q, const struct vc_meta *m, size_t i,
 			char *buf, size_t n);
-/* The choice for the hook that checkpoints layers (python/recompute_hook.py), as JSON. False: the
+/* The choice for the hook that checkpoints layers (python/change_hook.py), as JSON. False: the
  * layers have no call sites, some go together, or it is longer than n. */
 bool vc_recompute_spec_of(const struct vc_layer_costs *c, const struct vc_meta *m, const bool *take,
 			  char *buf, size_t n);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "simulator/replay/transform.h"
 #include "simulator/session/job.h"
 #include "simulator/session/verify.h"
 
@@ -33,6 +34,19 @@ size_t vc_rerun_values(const struct vc_recording *of, const struct vc_param_valu
 		k = to == k ? k + 1 : k;
 	}
 	return k;
+}
+
+size_t vc_rerun_makes(const struct vc_run_options *opt)
+{
+	struct vc_transform_use u;
+	struct vc_error ignored;
+	size_t n = 0;
+
+	while (opt->runner && !vc_rerun_asked(opt, "recordings") && n < opt->transform.n &&
+	       vc_transform_parse(&u, opt->transform.at[n], &ignored) == VC_OK &&
+	       !vc_transform_unmade(&u))
+		n++;
+	return n;
 }
 
 static int open_run(const struct vc_run_options *opt, const char *path, struct vc_recording *rec,
@@ -101,7 +115,8 @@ struct vc_rerun *vc_rerun_open(const struct vc_run_options *opt, struct vc_recor
 			       char why[VC_RERUN_WHY], struct vc_error *err)
 {
 	struct vc_param_value all[MOST];
-	struct vc_run_wish wish = { .of = of, .at = all };
+	const struct vc_list made = { opt->transform.at, vc_rerun_makes(opt) };
+	struct vc_run_wish wish = { .of = of, .at = all, .made = &made };
 	struct vc_rerun *r;
 	int rc;
 
@@ -115,9 +130,14 @@ struct vc_rerun *vc_rerun_open(const struct vc_run_options *opt, struct vc_recor
 		vc_nomem(err, "a program that is run again");
 		return NULL;
 	}
-	*r = (struct vc_rerun){ .opt = opt, .of = of, .seeds = 1 };
+	*r = (struct vc_rerun){ .opt = opt, .of = of, .seeds = 1, .made = made };
 	wish.n = vc_rerun_values(of, at, n, all);
 	rc = why[0] ? VC_OK : opt->runner->may(opt, &wish, why, err);
+	if (rc == VC_OK && why[0] && n && made.n && !vc_rerun_asked(opt, "rerun")) {
+		wish.made = NULL; /* the values without the change */
+		r->made.n = 0;
+		rc = opt->runner->may(opt, &wish, why, err);
+	}
 	if (rc == VC_OK && !why[0])
 		rc = run_control(r, why, err);
 	if (rc == VC_OK && !why[0]) {
@@ -185,7 +205,7 @@ int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_
 		struct vc_error *err)
 {
 	struct vc_param_value all[MOST];
-	struct vc_run_wish wish = { .of = r->of, .at = all, .card = card };
+	struct vc_run_wish wish = { .of = r->of, .at = all, .made = &r->made, .card = card };
 	struct vc_ran again;
 	double each[VC_RERUN_SEEDS];
 
@@ -219,13 +239,17 @@ int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_
 char *vc_rerun_words(const struct vc_rerun *r, const char *unknown, char *buf, size_t n)
 {
 	char differs[240], seeds[64] = "";
+	bool values = r->opt->set.n > 0 || !r->made.n;
 
 	vc_control_words(&r->found, differs, sizeof(differs));
 	if (r->seeds > 1)
 		snprintf(seeds, sizeof(seeds), "; its data decide, so it was run %u times",
 			 r->seeds);
-	snprintf(buf, n, "the program was run at this value without a card; at the recorded value "
+	snprintf(buf, n, "the program was run %s%s%s without a card; %s "
 		 "%" PRIu64 " of %" PRIu64 " requests were those of the %s%s%s%s%s%s%s",
+		 values ? "at this value" : "", values && r->made.n ? " and " : "",
+		 r->made.n ? "with this change" : "",
+		 r->made.n ? "as it was recorded" : "at the recorded value",
 		 r->found.equal, r->found.requests, is_dry(r->of) ? "recording" : "card",
 		 differs[0] ? " (" : "", differs, differs[0] ? ")" : "", seeds,
 		 *unknown ? "; only a card knows: " : "", unknown);

@@ -14,6 +14,7 @@ struct vc_run_options; /* request.h */
 struct vc_run_wish {
 	struct vc_recording *of;
 	const struct vc_param_value *at; size_t n; /* all values that its command line takes */
+	const struct vc_list *made;                /* changes as -x names them; NULL: none */
 	const struct vc_card *card;                /* NULL: the recorded one */
 	unsigned seed;                             /* another run of the same */
 	uint64_t capacity;                         /* 0: the memory of the card, ... */
@@ -45,7 +46,11 @@ struct vc_rerun {
 	struct vc_ran control_ran;
 	struct vc_control_run found;
 	unsigned seeds;
+	struct vc_list made; /* the first of -x, which the program is run with */
 };
+
+/* How many of -x, from the first on, can be made in a program. Errors are others' to tell. */
+size_t vc_rerun_makes(const struct vc_run_options *opt);
 
 /* Run it as it was recorded. NULL with *why filled: it cannot be asked, by what --by says. NULL
  * with *err filled: a failure. at: what is asked for. */

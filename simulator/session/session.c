@@ -2,6 +2,7 @@
 /* session.c - see session.h */
 #include "simulator/session/session.h"
 
+#include "simulator/replay/transform.h"
 #include "simulator/session/answer.h"
 #include "simulator/session/bounds.h"
 #include "simulator/session/completion.h"
@@ -63,13 +64,65 @@ static int open_several(struct vc_session *s, size_t n, char **paths, unsigned f
 	return VC_OK;
 }
 
-static void describe_values(struct vc_session *s)
+static void describe(struct vc_session *s, const struct vc_list *what)
 {
-	size_t n = 0;
+	size_t n = strlen(s->change);
 
-	for (size_t i = 0; i < s->opt->set.n && n < sizeof(s->change); i++)
+	for (size_t i = 0; i < what->n && n < sizeof(s->change); i++)
 		n += (size_t)snprintf(s->change + n, sizeof(s->change) - n, "%s%s",
-				      n ? ", " : "", s->opt->set.at[i]);
+				      n ? ", " : "", what->at[i]);
+}
+
+/* What was made in the program is no transform of its recording any more. */
+static void take_made(struct vc_session *s)
+{
+	const struct vc_rerun *r = s->whatif ? s->whatif->rerun : NULL;
+
+	if (s->whatif)
+		snprintf(s->why, sizeof(s->why), "%s", s->whatif->why);
+	if (!r || !r->made.n)
+		return;
+	describe(s, &r->made);
+	s->rest = *s->opt;
+	s->rest.transform.at += r->made.n;
+	s->rest.transform.n -= r->made.n;
+	s->opt = &s->rest;
+}
+
+/* One recording and -x: by its program where that can be asked. */
+static int open_changed(struct vc_session *s, const struct vc_run_options *opt, char *path,
+			unsigned flags, struct vc_error *err)
+{
+	struct vc_run_wish wish = { .of = NULL };
+	struct vc_list made = { opt->transform.at, vc_rerun_makes(opt) };
+	struct vc_transform_use u;
+
+	VC_TRY(vc_session_open_one(s, opt, path, flags, err));
+	wish.of = (struct vc_recording *)(uintptr_t)s->rec; /* no value is noted in it: none is asked */
+	wish.made = &made;
+	if (!made.n && vc_rerun_asked(opt, "rerun") &&
+	    vc_transform_parse(&u, opt->transform.at[0], &(struct vc_error){ 0 }) == VC_OK)
+		return vc_fail(err, VC_EUSAGE, "--by rerun: -x %s: %s", opt->transform.at[0],
+			       vc_transform_unmade(&u));
+	if (!made.n)
+		return VC_OK;
+	VC_TRY(opt->runner->may(opt, &wish, s->why, err));
+	if (s->why[0] && vc_rerun_asked(opt, "rerun"))
+		return vc_fail(err, VC_EUSAGE, "--by rerun: %s", s->why);
+	if (s->why[0])
+		return VC_OK;
+	vc_session_close(s);
+	begin(s, opt);
+	VC_TRY(open_several(s, 1, &path, flags, err));
+	if (s->whatif->rerun)
+		return VC_OK;
+	char why[VC_RERUN_WHY];
+
+	snprintf(why, sizeof(why), "%s", s->whatif->why);
+	vc_session_close(s);
+	VC_TRY(vc_session_open_one(s, opt, path, flags, err));
+	snprintf(s->why, sizeof(s->why), "%s", why);
+	return VC_OK;
 }
 
 int vc_session_open(struct vc_session *s, const struct vc_run_options *opt, size_t n, char **paths,
@@ -81,12 +134,15 @@ int vc_session_open(struct vc_session *s, const struct vc_run_options *opt, size
 	if (!n)
 		return vc_fail(err, VC_EUSAGE,
 			       "name a trace (a recording, a snapshot, or - for standard input)");
-	if (n == 1 && !opt->set.n)
+	if (n == 1 && !opt->set.n && opt->transform.n && opt->runner)
+		VC_TRY(open_changed(s, opt, paths[0], flags, err));
+	else if (n == 1 && !opt->set.n)
 		VC_TRY(vc_session_open_one(s, opt, paths[0], flags, err));
 	else
 		VC_TRY(open_several(s, n, paths, flags, err));
 	VC_TRY(vc_tenants_parse(&opt->used, &s->tenants, err));
-	describe_values(s);
+	describe(s, &opt->set);
+	take_made(s);
 	return VC_OK;
 }
 
@@ -99,6 +155,7 @@ int vc_session_at(const struct vc_session *from, const struct vc_param_value *at
 	out->time = from->time;
 	out->time_lent = true;
 	snprintf(out->change, sizeof(out->change), "%s", text);
+	snprintf(out->why, sizeof(out->why), "%s", from->why);
 	out->whatif = vc_whatif_again(from->whatif, at, n, err);
 	if (!out->whatif)
 		return err->status ? (int)err->status : VC_ENOMEM;

@@ -17,8 +17,11 @@ struct vc_session {
 	struct vc_recording own;          /* the one recording; empty for predictions */
 	const struct vc_recording *lent;  /* instead of it, the shelf's; else NULL */
 	struct vc_shelf *shelf;
-	struct vc_whatif *whatif;         /* several recordings or --set; else NULL */
-	char change[256];                 /* --set in words, "" = as recorded */
+	struct vc_whatif *whatif;         /* several recordings, --set, or a program that is run
+					   * with the change of -x; else NULL */
+	struct vc_run_options rest;       /* *opt without the changes that were made in it */
+	char change[256];                 /* --set and these in words, "" = as recorded */
+	char why[VC_RERUN_WHY];           /* its program was not run, because; "": not asked */
 	double matched;                   /* of a prediction: share of bytes matched, else 1 */
 	struct vc_tenants tenants;        /* --used */
 	struct vc_keeps *time;            /* kernels of the recordings (vc_time_open); else NULL */

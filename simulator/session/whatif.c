@@ -288,6 +288,32 @@ static bool is_recorded(const struct vc_whatif *w)
 	return any;
 }
 
+/* A program that fails with a change is asked without, and one that fails at a value not at all. */
+static int predict_asked(struct vc_whatif *w, const struct vc_reduction_card *card,
+			 const struct vc_run_options *opt, struct vc_error *err)
+{
+	const struct vc_card *gpu = opt->gpu.n ? vc_card_by_name(opt->gpu.at[0]) : NULL;
+
+	/* where nothing but a change was asked for, the recording has the rest */
+	while (w->rerun || w->n || !vc_rerun_makes(opt)) {
+		int r = predict(w, card, gpu, &w->as_asked, err);
+
+		if (r == VC_OK || r == VC_ENOMEM || !w->rerun || !vc_rerun_asked(opt, "auto"))
+			return r;
+		snprintf(w->why, sizeof(w->why), "%.399s", err->message);
+		*err = (struct vc_error){ 0 };
+		forget(&w->as_asked);
+		w->as_asked = (struct vc_prediction){ .card = *card };
+		if (w->rerun->made.n && !is_recorded(w)) {
+			w->rerun->made.n = 0;
+			continue;
+		}
+		vc_rerun_close(w->rerun);
+		w->rerun = NULL;
+	}
+	return VC_OK;
+}
+
 static int open_all(struct vc_whatif *w, const struct vc_run_options *opt, size_t n, char **paths,
 		    const struct vc_recording_ask *ask, struct vc_error *err)
 {
@@ -302,22 +328,11 @@ static int open_all(struct vc_whatif *w, const struct vc_run_options *opt, size_
 	VC_TRY(open_recordings(w, n, paths, ask, err));
 	card = choose_cards(w, &opt->gpu);
 	set_values(w, at, opt->set.n);
-	if (!is_recorded(w))
+	if (!is_recorded(w) || vc_rerun_makes(opt))
 		w->rerun = vc_rerun_open(opt, &w->recording[0], w->at, w->n, w->why, err);
 	if (err->status)
 		return (int)err->status;
-	const struct vc_card *gpu = opt->gpu.n ? vc_card_by_name(opt->gpu.at[0]) : NULL;
-	int r = predict(w, &card, gpu, &w->as_asked, err);
-
-	if (r == VC_OK || r == VC_ENOMEM || !w->rerun || !vc_rerun_asked(opt, "auto"))
-		return r;
-	/* a program that fails at that value cannot be asked */
-	snprintf(w->why, sizeof(w->why), "%.399s", err->message);
-	*err = (struct vc_error){ 0 };
-	vc_rerun_close(w->rerun);
-	w->rerun = NULL;
-	forget(&w->as_asked);
-	return predict(w, &card, gpu, &w->as_asked, err);
+	return predict_asked(w, &card, opt, err);
 }
 
 struct vc_whatif *vc_whatif_open(const struct vc_run_options *opt, size_t n, char **paths,

@@ -82,9 +82,15 @@ static double param(const struct vc_meta *m, const char *name)
 	return NAN;
 }
 
+/* A change that was made in the program was timed there. */
+static bool is_own(const struct vc_session *s)
+{
+	return !s->whatif || (s->whatif->rerun && s->whatif->rerun->made.n);
+}
+
 static const struct vc_recording *recording(const struct vc_session *s, size_t i)
 {
-	return s->whatif ? &s->whatif->recording[i] : s->rec;
+	return is_own(s) ? s->rec : &s->whatif->recording[i];
 }
 
 /* Parameters in which the recordings differ; with one recording, all it has. Those of evaluation
@@ -143,7 +149,7 @@ static void drop(struct vc_keeps *k)
 
 int vc_time_open(struct vc_session *s, struct vc_error *err)
 {
-	size_t n = s->whatif ? s->whatif->recordings : 1;
+	size_t n = is_own(s) ? 1 : s->whatif->recordings;
 	struct vc_time *t;
 	bool any = false;
 	int r = VC_OK;

@@ -152,7 +152,7 @@ static int read_kernels(const struct vc_session *s, const struct vc_profile *p,
 static void add_parts(const struct vc_layers *l, const struct vc_anatomy *a, size_t span,
 		      struct vc_change *c, size_t first, size_t n)
 {
-	struct vc_stretch *at = calloc(l->n + 1, sizeof(*at));
+	struct vc_chosen *at = calloc(l->n + 1, sizeof(*at));
 	size_t m = at ? vc_choice_of(&c->step.layers, l->n, at) : 0;
 
 	c->parts = 0;

@@ -17,6 +17,13 @@ static const struct vc_param params[] = {
 	  "micro-batches of a step, each like the recorded one", NULL },
 	VC_PARAM_ALIAS("k", "micro"), VC_PARAM_END };
 
+static const char *unmade(const void *config)
+{
+	const struct config *c = config;
+
+	return c->micro > 1 ? NULL : "its own loop says how many micro-batches a step has";
+}
+
 static int accumulate_open(struct vc_source *s, struct vc_error *err)
 {
 	const struct config *c = s->config;
@@ -160,6 +167,6 @@ const struct vc_source_type vc_transform_accumulate = {
 	.summary = "gradient accumulation over micro-batches of the recorded size",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 1, .up = 3 },
-	.step = step, .remedies = remedies, .open = accumulate_open,
+	.step = step, .remedies = remedies, .unmade = unmade, .open = accumulate_open,
 	VC_WHOLE(rewrite),
 };

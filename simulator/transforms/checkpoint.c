@@ -44,6 +44,14 @@ static const struct vc_param params[] = {
 	  "best,low,high" },
 	VC_PARAM_END };
 
+static const char *unmade(const void *config)
+{
+	const struct config *c = config;
+
+	return c->all || c->least || c->module[0] || c->seen[0] ?
+		       "only whole layers of the stack can be chosen from outside" : NULL;
+}
+
 static int checkpoint_open(struct vc_source *s, struct vc_error *err)
 {
 	const struct config *c = s->config;
@@ -240,7 +248,7 @@ static void look_for(const struct plan *p, const struct vc_layers *l, size_t for
 static int plan_forward(struct plan *p, struct vc_source *src, size_t forward, struct vc_error *err)
 {
 	struct vc_layers l = { 0 };
-	struct vc_stretch *at = NULL;
+	struct vc_chosen *at = NULL;
 	struct look *look = NULL;
 	size_t had = p->n, n = 0;
 	int r = vc_whole_layers(p->c->w, src->meta, &p->c->a, forward, &l, err);
@@ -612,6 +620,7 @@ const struct vc_source_type vc_transform_checkpoint = {
 	.summary = "activation checkpointing: recompute layers in the backward pass",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 8, .up = 8, .layout = true },
-	.margin_with = margin_with, .step = step, .remedies = remedies, .open = checkpoint_open,
+	.margin_with = margin_with, .step = step, .remedies = remedies, .unmade = unmade,
+	.open = checkpoint_open,
 	VC_WHOLE(rewrite),
 };

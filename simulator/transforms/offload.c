@@ -19,6 +19,14 @@ static const struct vc_param params[] = {
 	VC_PARAM_END
 };
 
+static const char *unmade(const void *config)
+{
+	const struct config *c = config;
+
+	return c->least == 1 << 20 && c->after == 2 ? NULL :
+						      "save_on_cpu moves blocks of all sizes";
+}
+
 static int offload_open(struct vc_source *s, struct vc_error *err)
 {
 	return VC_OK;
@@ -163,6 +171,6 @@ const struct vc_source_type vc_transform_offload = {
 	.name = "offload", .summary = "activations wait in host memory",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 17, .up = 13, .layout = true },
-	.remedies = remedies, .open = offload_open,
+	.remedies = remedies, .unmade = unmade, .open = offload_open,
 	VC_WHOLE(rewrite),
 };

@@ -320,6 +320,14 @@ static void step(const void *config, struct vc_step_change *c)
 	}
 }
 
+static const char *unmade(const void *config)
+{
+	const struct config *c = config;
+
+	return c->to == VC_OPT_LAMB || c->to == VC_OPT_MUON ?
+		       "PyTorch has no optimizer of that name for all parameters" : NULL;
+}
+
 static const struct vc_remedy remedies[] = {
 	{ .cost = VC_COST_STEP, .kind = "code", .estimate = true,
 	  .needs = VC_TRAIT_TRAINS | VC_TRAIT_MOMENTS,
@@ -340,6 +348,6 @@ const struct vc_source_type vc_transform_optimizer = {
 	.summary = "another optimizer: its states and the temporaries of its step",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 3, .up = 4 },
-	.step = step, .remedies = remedies, .open = optimizer_open,
+	.step = step, .remedies = remedies, .unmade = unmade, .open = optimizer_open,
 	VC_WHOLE(rewrite),
 };

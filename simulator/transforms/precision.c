@@ -32,6 +32,13 @@ static const struct vc_param params[] = {
 	  "best,low,high" },
 	VC_PARAM_END };
 
+static const char *unmade(const void *config)
+{
+	const struct config *c = config;
+
+	return c->to == MIXED ? "mixed precision is part of fsdp" : NULL;
+}
+
 static int precision_open(struct vc_source *s, struct vc_error *err)
 {
 	const struct config *c = s->config;
@@ -174,6 +181,6 @@ const struct vc_source_type vc_transform_precision = {
 	.summary = "from float to autocast or pure 16 bit (an estimate with bounds)",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 10, .up = 8, .layout = true },
-	.step = step, .remedies = remedies, .open = precision_open,
+	.step = step, .remedies = remedies, .unmade = unmade, .open = precision_open,
 	VC_WHOLE(rewrite),
 };

@@ -66,6 +66,32 @@ a = vramcast.sim("two.vct", set={"batch": 4}); b = vramcast.sim("two.vct", set={
 print(a.trust["level"], b.trust["level"])' > said 2>&1
 check "the package for Python asks it, and takes --by" grep -qx 'rerun bounds' said
 
+# changes made in the program
+dry -o narrow.vct --param batch=2 -- "$train" --batch 2 narrow; sim narrow.vct --json; truth=$(peak)
+dry -o narrow4.vct --param batch=4 -- "$train" --batch 4 narrow; sim narrow4.vct --json; truth4=$(peak); rm -f "$RUNS"
+sim two.vct -x precision --json; expect "a change is made in the program" 0 '"level": "rerun"'
+check "to the byte what it needs in which the change stands" test "$(peak)" = "$truth"
+expect "without an interval" 0 '"interval": null'
+ran "in one run, for the control run was there" 1
+sim two.vct -x precision; expect "in words" 0 'run with this change without a card; as it was recorded 16 of 16 requests were those of the recording'
+expect "and what it changes" 0 '-x precision +[0-9.]+ MiB -> [0-9.]+ MiB reserved'
+ran "kept as well" 0
+sim two.vct --set batch=4 -x precision --json; expect "with another value" 0 '"level": "rerun"'
+check "to the byte, too" test "$(peak)" = "$truth4"
+ran "is another run" 1
+sim two.vct -x precision -x fraction:f=0.9; expect "what is not made is estimated on top" 0 'the others were not made in it, but are estimated on top'
+sim two.vct -x fraction:f=0.9 --by rerun; expect "and is not asked for in vain" 2 '' '--by rerun: -x fraction:f=0.9: a program cannot be changed to it from outside'
+sim two.vct -x precision --by recordings; expect "--by recordings estimates it" 2 "" "no iterations found"
+sim two.vct -x optimizer:to=muon; expect "nor is what PyTorch has not" 2 "" "no iterations found"
+sim two.vct -x offload --by rerun; expect "a program that cannot be changed so says why" 2 '' 'could not be made in the program: no host is large enough'
+sim two.vct -x accumulate --by rerun; expect "or that it did not come by it" 2 '' 'it never came by what accumulate changes'
+sim two.vct --set batch=4 -x accumulate; expect "then the values are run without it" 2 "" "no iterations found"
+rm -f "$RUNS"; run sweep two.vct --vary batch=4,5 -x precision --table; expect "a sweep makes it, too" 0 'batch=4 +fits'
+ran "for each value" 1
+run fit two.vct -x precision; expect "and fit" 0 'largest that fits +[0-9]+ \(proved by trial runs\)'
+check "which is more than without it" test "$(printf '%s\n' "$out" | sed -n 's/.*largest that fits *\([0-9]*\).*/\1/p')" -gt 117
+rm -f "$RUNS"
+
 # a recording never decides what is run
 export XDG_CACHE_HOME="$TMP/elsewhere"; rm -f "$RUNS"
 sim two.vct --set batch=4; expect "what was recorded elsewhere is not run" 0 'not rerun +it was recorded elsewhere, and nothing in a file is ever run'

@@ -1,7 +1,8 @@
 #!/bin/bash
 # check_rerun.sh - programs of this folder answer for a value that nobody recorded: what `sim --set` says of one recording is
 # held against a dry run of that value in another process, with the recorded seed and with another one. Needs a PyTorch built
-# for CUDA (TORCH_PYTHON=python). PROGRAMS="NAME:OPTION:RECORDED:ASKED ..." says which.
+# for CUDA (TORCH_PYTHON=python). PROGRAMS="NAME:OPTION:RECORDED:ASKED ..." says which. Then changes of -x, which are made in
+# the running program, are held against programs in which they stand: CHANGES="NAME ..." says which programs.
 . tests/support/tap.sh
 py=${TORCH_PYTHON:-python3}
 has_cuda_torch "$py" || { skip "asking real programs" "no PyTorch built for CUDA in $py"; finish; }
@@ -25,5 +26,32 @@ for line in $PROGRAMS; do
 	else check "... within its interval what another process needs" test "$low" -le "$truth" -a "$truth" -le "$high"; fi
 	dry other "$to" 5; run sim "$TMP/other.vct" --no-advice --json; read -r other rest < <(value "$TMP/out")
 	echo "# with another seed $other bytes"
+done
+
+# -x | what the program is run with otherwise | the change, as it stands in tests/programs/common.py
+changes='optimizer:to=sgd||--optimizer sgd
+optimizer:to=adamw,step=fused||--optimizer fused
+optimizer:to=adagrad||--optimizer adagrad
+precision||--amp bf16
+precision:eval=float||--amp bf16 --eval-amp no
+precision:to=bf16||--bf16 1
+checkpoint||--checkpoint 1
+accumulate:micro=4|--steps 8|--accumulate 4 --steps 2'
+: "${CHANGES=gpt bert_classify vit resnet t5 unet mixer swin}"
+for program in $CHANGES; do
+	while IFS='|' read -r x with changed; do
+		[ "$x" = precision:to=bf16 ] && grep -q 'a.bf16' "tests/programs/$program.py" && continue # it narrows its data itself
+		dry() { "$VRAMCAST" dryrun -q -g $card -o "$TMP/$1.vct" -- "$py" "tests/programs/$program.py" ${@:2} > "$TMP/said" 2>&1 < /dev/null; }
+		dry recorded $with || { fail "$program is recorded" "$(tail -n 5 "$TMP/said")"; continue; }
+		dry truth $changed || { echo "# $program has no $changed"; continue; }
+		run sim "$TMP/recorded.vct" -x "$x" --no-advice --json; cp "$TMP/out" "$TMP/answer"
+		read -r peak low high level rest < <(value "$TMP/answer")
+		why=$(sed -n 's/^ *"no_rerun": "\(.*\)",*$/\1/p' "$TMP/answer")
+		run sim "$TMP/recorded.vct" -x "$x" --by recordings --no-advice --json; read -r guess rest < <(value "$TMP/out")
+		run sim "$TMP/truth.vct" --no-advice --json; read -r truth rest < <(value "$TMP/out")
+		echo "# $program -x $x: made $peak, written $truth, estimated $guess$why"
+		[ "$level" = rerun ] || { skip "$program -x $x" "$why"; continue; }
+		check "$program -x $x: to the byte what a program needs in which it stands" test "$truth" = "$peak"
+	done <<< "$changes"
 done
 finish

@@ -22,7 +22,7 @@ static struct vc_choice by(const char *list)
 /* "0-1 3-3" */
 static const char *taken(const struct vc_choice *c, size_t n, char *buf, size_t cap)
 {
-	struct vc_stretch at[64];
+	struct vc_chosen at[64];
 	size_t m = vc_choice_of(c, n, at), k = 0;
 
 	buf[0] = '\0';
@@ -77,7 +77,7 @@ static void what_is_written_is_read_back(void **unused)
 	for (unsigned bits = 0; bits < 1u << 12; bits++) {
 		bool take[12];
 		struct vc_choice c = by("");
-		struct vc_stretch at[12];
+		struct vc_chosen at[12];
 		struct vc_error err = { 0 };
 		unsigned again = 0;
 

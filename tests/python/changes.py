@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes that python/change_hook.py makes, on a stand-in for torch that says what was called: changes.py FOLDER, which
+has the hook as sitecustomize.py. Prints TAP."""
+import os
+import subprocess
+import sys
+
+TORCH = '''
+import sys, types
+log, state = [], {"autocast": False, "grad": True}
+float32, bfloat16, float16 = "float32", "bfloat16", "float16"
+is_grad_enabled = lambda: state["grad"]
+is_autocast_enabled = lambda: state["autocast"]
+def set_autocast_enabled(on): state["autocast"] = on
+def set_autocast_gpu_dtype(dtype): log.append(dtype)
+def clear_autocast_cache(): pass
+class Tensor:
+    is_cuda = True
+    def __init__(self, dtype=float32): self.dtype = dtype
+    def to(self, dtype): return Tensor(dtype)
+    def backward(self): autograd.backward(self)
+is_tensor = lambda x: isinstance(x, Tensor)
+def zeros(shape): return Tensor()
+class Module:
+    def __init__(self): self.weight = Tensor()
+    def _call_impl(self, *args): return self.forward(*args)
+    def __call__(self, *args): return self._call_impl(*args)
+    def parameters(self): return [self.weight]
+    def modules(self): return [self]
+    def to(self, dtype): self.weight.dtype = dtype; return self
+    def cuda(self): return self
+    def zero_grad(self): log.append("zero")
+class Optimizer:
+    def __init__(self, params, defaults): self.param_groups, self.defaults = list(params), defaults
+    def zero_grad(self): log.append("zero")
+    def step(self): log.append("step")
+class SGD(Optimizer):
+    def __init__(self, params, lr=0.001, momentum=0, weight_decay=0): super().__init__(params, locals())
+class Adam(Optimizer):
+    def __init__(self, params, lr=0.001, weight_decay=0, fused=None): super().__init__(params, locals())
+class AdamW(Adam): pass
+class GradScaler:
+    def step(self, o): log.append("scaled"); o.step()
+    def update(self): log.append("update")
+    def unscale_(self, o): log.append("unscale")
+clip = lambda *args: log.append("clip")
+autograd = types.SimpleNamespace(backward=lambda x: log.append("autocast" if state["autocast"] else "backward"),
+                                 grad=lambda x: None)
+nn = types.SimpleNamespace(Module=Module, utils=types.SimpleNamespace(clip_grad_norm_=clip, clip_grad_value_=clip))
+nn.utils.clip_grad = nn.utils
+optim = types.SimpleNamespace(Optimizer=Optimizer, SGD=SGD, Adam=Adam, AdamW=AdamW)
+amp, cuda = types.SimpleNamespace(GradScaler=GradScaler), types.SimpleNamespace(get_device_capability=lambda: (8, 0))
+'''
+NET = '''
+import torch
+class Net(torch.nn.Module):
+    def forward(self, x): return (torch.state["autocast"], x.dtype)
+net, x = Net(), torch.Tensor()
+'''
+LOOP = NET + '''
+o = torch.optim.AdamW(net.parameters())
+for _ in range(4):
+    net(x); x.backward(); torch.nn.utils.clip_grad_norm_(net.parameters()); o.step(); o.zero_grad()
+print(*torch.log)
+'''
+OTHER = '''
+import torch
+class Own(torch.optim.SGD): pass
+o = {}([torch.Tensor()], 0.5, weight_decay=0.25)
+print(type(o).__name__, isinstance(o, Own), o.defaults["lr"], o.defaults["weight_decay"], o.defaults.get("fused"))
+'''
+folder, n, bad = sys.argv[1], 0, 0
+os.makedirs(os.path.join(folder, "site"), exist_ok=True)
+with open(os.path.join(folder, "site", "torch.py"), "w") as out:
+    out.write(TORCH)
+
+
+def made(what, change, program, said, report):
+    global n, bad
+    n += 1
+    env = {**os.environ, "PYTHONPATH": f"{folder}:{folder}/site", "VRAMCAST_CHANGE": change,
+           "VRAMCAST_CHANGE_REPORT": os.path.join(folder, "report")}
+    ran = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
+    got = ""
+    for name in os.listdir(folder):
+        if name.startswith("report."):
+            with open(os.path.join(folder, name)) as file:
+                got += file.read()
+            os.unlink(os.path.join(folder, name))
+    ok = ran.stdout.strip() == said and got.split("\n")[0] == report
+    bad |= not ok
+    print(f"{'ok' if ok else 'not ok'} {n} - {what}")
+    if not ok:
+        print(f"#   said {ran.stdout!r} {ran.stderr[-500:]!r}, reported {got!r}; expected {said!r}, {report!r}")
+
+
+made("another optimizer has the rate and the decay that were asked for", "optimizer:to=sgd",
+     OTHER.format("torch.optim.AdamW"), "SGD False 0.5 0.25 None", "optimizer 1")
+made("a class of the program's own becomes it, too", "optimizer:to=adamw,step=fused", OTHER.format("Own"),
+     "AdamW False 0.5 0.25 True", "optimizer 1")
+made("the class that the program names is made once", "optimizer:to=adamw", OTHER.format("torch.optim.AdamW"),
+     "AdamW False 0.5 0.25 None", "optimizer 1")
+made("an optimizer of a package that is not there", "optimizer:to=adam8bit", OTHER.format("Own"), "",
+     "!bitsandbytes is not installed")
+made("a program without an optimizer", "optimizer:to=sgd", "import torch", "", "optimizer 0")
+made("autocast is on in the forward pass, not in the backward pass", "precision",
+     NET + "print(net(x)); x.backward(); print(torch.log, torch.state['autocast'])",
+     "(True, 'float32')\n['bfloat16', 'backward'] False", "precision 1")
+made("evaluation is under autocast", "precision", NET + "torch.state['grad'] = False; print(net(x))", "(True, 'float32')",
+     "precision 1")
+made("or not, if that is asked for", "precision:eval=float", NET + "torch.state['grad'] = False; print(net(x))",
+     "(False, 'float32')", "precision 0")
+made("a program that casts by itself", "precision", NET + "torch.state['autocast'] = True; net(x); x.backward(); print(*torch.log)",
+     "autocast", "precision 0")
+made("a model of 16 bit gets data of 16 bit", "precision:to=bf16", NET + "net.cuda(); print(net(x), net.weight.dtype)",
+     "(False, 'bfloat16') bfloat16", "precision 1")
+made("that was made on the card, too", "precision:to=bf16", NET + "torch.optim.SGD([net.weight]); print(net.weight.dtype)",
+     "bfloat16", "precision 1")
+made("each second step is made, and nothing is forgotten before", "accumulate", LOOP,
+     "backward backward clip step zero backward backward clip step zero", "accumulate 1")
+made("a program has enough steps, or says how many", "accumulate:micro=3", LOOP,
+     "backward backward backward clip step zero backward", "!it makes 4 steps, and 6 are needed")
+made("two changes at once", "accumulate\noptimizer:to=sgd", LOOP.replace("print(", "print(type(o).__name__, "),
+     "SGD backward backward clip step zero backward backward clip step zero", "accumulate 1")
+made("a scaler waits, too", "accumulate", NET + '''
+o, s = torch.optim.SGD([net.weight]), torch.amp.GradScaler()
+for _ in range(4):
+    x.backward(); s.unscale_(o); s.step(o); s.update(); net.zero_grad()
+print(*torch.log)''', "backward backward unscale scaled step update zero backward backward unscale scaled step update zero",
+     "accumulate 1")
+made("a program that accumulates already", "accumulate", NET + "o = torch.optim.SGD([net.weight])\nx.backward(); x.backward(); o.step()",
+     "", "!it accumulates gradients already, or has several backward passes a step")
+print(f"1..{n}")
+sys.exit(bad)

@@ -99,9 +99,11 @@ check-findings: all ## every sentence and number said of every recording that sh
 .PHONY: check-findings
 
 # Deliberate mistakes, one at a time: does a test notice? QUICK=1, ROOM=x, MOST=N, JOBS=2 (tests/mutations/run.sh)
+# SEED=7 draws new ones, N=60 of them, in place of the list (tests/mutations/draw.py).
 MUTATIONS ?= tests/mutations/list
-check-mutations: ## are deliberate mistakes noticed by the tests? prints a table per room
-	$(Q)CC='$(CC)' OUT=$(BUILD)/mutations.md tests/mutations/run.sh $(MUTATIONS)
+check-mutations: ## are deliberate mistakes noticed by the tests? prints a table per room (SEED=7 N=60: new ones)
+	$(Q)mkdir -p $(BUILD); $(if $(SEED),python3 tests/mutations/draw.py $(SEED) $(N) > $(BUILD)/mutations)
+	$(Q)CC='$(CC)' OUT=$(BUILD)/mutations.md tests/mutations/run.sh $(if $(SEED),$(BUILD)/mutations,$(MUTATIONS))
 check-constants: ## the same with every named number of a recognition rule halved and doubled
 	$(Q)mkdir -p $(BUILD); tests/mutations/constants.sh > $(BUILD)/constants
 	$(Q)QUICK=1 CC='$(CC)' OUT=$(BUILD)/constants.md tests/mutations/run.sh $(BUILD)/constants

@@ -2,6 +2,7 @@
 /* cmd_dryrun.c - vramcast dryrun: a program on a card that is not there. */
 #define _GNU_SOURCE /* asprintf */
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/opt.h"
@@ -50,7 +51,8 @@ static const struct vc_option options[] = {
 	{ 0, "steps", VC_O_UINT, AT(steps), "N",
 	  "end the program after N steps of its optimizer", NULL },
 	{ 0, "torch", VC_O_TEXT, AT(torch), "VERSION",
-	  "run by the PyTorch of 'vramcast env VERSION', with the packages of PROGRAM behind it",
+	  "run by the PyTorch of 'vramcast env VERSION', which is made where it is not there, with "
+	  "the packages of PROGRAM behind it",
 	  NULL },
 	{ 0, "values", VC_O_TEXT, AT(values), "on|off",
 	  "compute small tensors, so that decisions taken from them are right", "on" },
@@ -368,6 +370,22 @@ static int describe(struct vc_dryrun_config *c, const struct vc_stage *stage, si
 	return r;
 }
 
+/* 'vramcast env VERSION' by this very program; what it says goes to standard error. */
+static int make_torch(const char *version, const char *ready, struct vc_error *err)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		execl("/proc/self/exe", "vramcast", "env", version, (char *)NULL);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, NULL, 0) < 0 || access(ready, R_OK))
+		return vc_fail(err, VC_EUSAGE, "--torch %s: there is no such environment, and "
+			       "'vramcast env %s' could not make it", version, version);
+	return VC_OK;
+}
+
 /* --torch: another Python runs the script, and looks for packages where this one does, too. */
 static int use_torch(const char *version, char **argv, char *python, size_t n, struct vc_error *err)
 {
@@ -380,8 +398,7 @@ static int use_torch(const char *version, char **argv, char *python, size_t n, s
 	VC_TRY(vc_own_folder("env", folder, sizeof(folder), err));
 	snprintf(found, sizeof(found), "%s/%.20s/ready", folder, version);
 	if (access(found, R_OK))
-		return vc_fail(err, VC_EUSAGE, "--torch %s: there is no such environment; "
-			       "'vramcast env %s' makes it", version, version);
+		VC_TRY(make_torch(version, found, err));
 	VC_TRY(vc_python_find(argv[0], found, sizeof(found), err));
 	VC_TRY(vc_python_sites(found, sites, sizeof(sites), err));
 	VC_TRY(vc_put("VRAMCAST_BEHIND", sites, err));

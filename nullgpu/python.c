@@ -117,8 +117,8 @@ int vc_python_package(const char *python, char *out, size_t n, struct vc_error *
 		return vc_fail(err, VC_ENOSUP,
 			       "%s has no PyTorch, no JAX with a plugin for CUDA and no "
 			       "TensorFlow; install one: %s -m pip install --no-deps torch (the "
-			       "null GPU needs none of the nvidia packages), or let 'vramcast env "
-			       "2.10' and --torch 2.10 do it", python, python);
+			       "null GPU needs none of the nvidia packages), or let --torch 2.10 "
+			       "fetch one", python, python);
 	return 0;
 }
 

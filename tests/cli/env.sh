@@ -34,8 +34,9 @@ check "without the libraries of CUDA" sh -c '! "$1" -c "import triton" 2> /dev/n
 mv "$TMP/wheels" "$TMP/gone"; run env 2.10; expect "the second time nothing is fetched" 0 "env/2.10/bin/python"; mv "$TMP/gone" "$TMP/wheels"
 run env --list; expect "it is listed with its size" 0 '^2.10 +[0-9,]+ MB  .*env/2.10/bin/python$'
 rm "$TMP/cache/vramcast/env/2.10/ready"; run env --list; expect "what is not whole says so" 0 'not whole'
-run dryrun -g t4 --torch 2.10 -- python3 x.py; expect "and is not used" 2 '' "there is no such environment; 'vramcast env 2.10' makes it"
-run env 2.10; expect "it is made anew" 0
+mv "$TMP/wheels" "$TMP/gone"; run dryrun -g t4 --torch 2.10 -- python3 x.py
+expect "and is not used" 2 '' "there is no such environment, and 'vramcast env 2.10' could not make it"; mv "$TMP/gone" "$TMP/wheels"
+run dryrun -q -g t4 --no-record --torch 2.10 -- python3 -c 'print("ran")'; expect "a dry run makes it anew" 0 '^ran$' 'PyTorch 2.10.1 with'
 mkdir -p "$TMP/user/lib/mine"; python3 -m venv --without-pip "$TMP/u"; echo 'x = 7' > "$("$TMP/u/bin/python" -c 'import site; print(site.getsitepackages()[0])')/mine.py"
 run dryrun -q -g t4 --no-record --torch 2.10 -- "$TMP/u/bin/python" -c 'import torch, mine; print(torch.__version__, mine.x)'
 expect "a dry run has that PyTorch, and the user's packages behind it" 0 '^2\.10\.1 7$'

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """backend.py - makes the wheel and the source distribution (PEP 517), with Python's own library alone.
 
-The program is built in a folder of its own (build-wheel), with zstd and zlib linked in and without
-Graphviz, so that the wheel needs nothing but libc. Which libc is read from the built files: the tag
-of the wheel says the newest version of glibc that one of them asks for (PEP 600).
+The program is built in a folder of its own (build-wheel), with zstd and zlib linked in, so that the
+wheel needs nothing but libc: glibc 2.28 (older_libc.py). The tag of the wheel says the newest version
+that one of the built files asks for (PEP 600), 2.28 at least.
 
-    VRAMCAST_CC="python -m ziglang cc -target x86_64-linux-gnu.2.17"   # for older machines
+    VRAMCAST_CC="python -m ziglang cc -target x86_64-linux-gnu.2.17"   # for still older machines
 """
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ import tarfile
 import zipfile
 from pathlib import Path
 from typing import Dict, List, Optional, Set, Tuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from older_libc import NEWEST, folder_for  # noqa: E402 - pip, too, finds it only beside this file
 
 TREE = Path(__file__).resolve().parent.parent
 STAMP = (1980, 1, 1, 0, 0, 0)  # the oldest that a zip file can say: the same tree, the same bytes
@@ -84,7 +87,7 @@ def headers(folder: Path) -> Path:
                                            "/usr/local/include")]
         found = [p for p in places if p.exists()]
         if found:
-            shutil.copy(found[0], folder / name)
+            shutil.copy2(found[0], folder / name)
         elif name != "zstd_errors.h":
             raise SystemExit(f"vramcast: no {name} here; install libzstd-dev and zlib1g-dev")
     return folder
@@ -97,9 +100,13 @@ def compiled() -> List[Path]:
     include = headers(build / "include")
     # What scripts/probe.sh would find out by asking the compiler: -o keeps make from asking.
     config = build / "config.mk"
-    config.write_text(f"CONFIG_CFLAGS := -I{include}\n"
-                      f"CONFIG_LIBS := {static_library('libzstd.a')} {static_library('libz.a')}\n")
-    line = ["make", "-C", str(TREE), f"BUILD={build}", f"CC={cc}", "DEPS=skip", "CFLAGS=-O2",
+    text = (f"CONFIG_CFLAGS := -I{include}\n"
+            f"CONFIG_LIBS := {static_library('libzstd.a')} {static_library('libz.a')}\n")
+    if not config.exists() or config.read_text() != text:  # pip asks twice: the second time it is built
+        config.write_text(text)
+    older = None if os.environ.get("VRAMCAST_CC") else folder_for(cc.split(), build / "older-libc")
+    flags = f"-O2 -L{older}" if older else "-O2"
+    line = ["make", "-C", str(TREE), f"BUILD={build}", f"CC={cc}", "DEPS=skip", f"CFLAGS={flags}",
             "-o", str(config), "native"]
     jobs = os.environ.get("MAKEFLAGS")
     if not jobs:
@@ -149,7 +156,7 @@ def libc_versions(path: Path) -> Set[Tuple[int, int]]:
 
 
 def tag(files: List[Path]) -> str:
-    newest = max(v for f in files for v in libc_versions(f))
+    newest = max(NEWEST, *(v for f in files for v in libc_versions(f)))
     return "py3-none-manylinux_%d_%d_x86_64" % newest
 
 
@@ -229,8 +236,8 @@ def build_wheel(wheel_directory: str, config_settings: Optional[Dict[str, str]] 
             # Its neighbours ask for it by its soname. A dry run gives it that name in a folder of
             # its own; here it stands for whoever follows the names in the wheel, as auditwheel does.
             archive.add(NATIVE + "libcuda.so.1", stripped(path, work), 0o755)
-    for name, data in sorted(shared_files(files[0]).items()):
-        archive.add(f"vramcast-{version()}.data/data/share/{name}", data)
+    for page, data in sorted(shared_files(files[0]).items()):
+        archive.add(f"vramcast-{version()}.data/data/share/{page}", data)
     info = f"vramcast-{version()}.dist-info"
     info_files(archive, info, wheel_tag)
     archive.close(f"{info}/RECORD")
@@ -256,7 +263,7 @@ def build_sdist(sdist_directory: str, config_settings: Optional[Dict[str, str]] 
     path = Path(sdist_directory) / f"{root}.tar.gz"
     with open(path, "wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as packed:
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
-            members = [(n, (TREE / n).read_bytes(), (TREE / n).stat().st_mode & 0o755 | 0o644)
+            members = [(n, (TREE / n).read_bytes(), 0o755 if (TREE / n).stat().st_mode & 0o100 else 0o644)
                        for n in tracked()]
             members.append(("PKG-INFO", metadata().encode(), 0o644))
             for name, data, mode in members:

@@ -18,7 +18,8 @@ find "$tree/usr" -type f | while read -r f; do
 done
 find "$tree/usr/share/man" -name '*.1' -exec gzip -9n {} +
 doc=$tree/usr/share/doc/vramcast; mkdir -p "$doc"
-date=$(git log -1 --format=%cD 2> /dev/null || date -R -d @0)
+export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || echo 0)}"
+date=$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")
 owner='vramcast developers <vramcast@example.org>'
 printf 'vramcast (%s) unstable; urgency=medium\n\n  * What changed stands in changelog.gz.\n\n -- %s  %s\n' "$version" "$owner" "$date" |
 	gzip -9n > "$doc/changelog.gz"
@@ -54,7 +55,7 @@ Package: vramcast
 Version: $version
 Architecture: $arch
 Maintainer: $owner
-Installed-Size: $(du -sk "$tree/usr" | cut -f1)
+Installed-Size: $(find "$tree/usr" -type f -printf '%s\n' | awk '{ k += int(($1 + 1023) / 1024) } END { print k }')
 Depends: $found
 Suggests: python3
 Section: devel
@@ -68,5 +69,4 @@ Description: says whether a PyTorch training run fits into the memory of a GPU
 C
 (cd "$tree" && find usr -type f -exec md5sum {} + | sort -k2 > DEBIAN/md5sums)
 chmod 644 "$tree/DEBIAN/md5sums" "$tree/DEBIAN/control"
-export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || echo 0)}
 dpkg-deb --root-owner-group -Zxz -b "$tree" "$out/vramcast_${version}_$arch.deb"

@@ -8,6 +8,7 @@ check "make wheel builds both" make -s wheel DIST="$d" DEPS=skip
 wheel=$(echo "$d"/*.whl); tag=$(basename "$wheel" .whl | sed 's/.*-//')
 "$TOOLS/bin/auditwheel" show "$wheel" > "$TMP/audit" 2>&1
 check "auditwheel finds the tag of the file, $tag, to be true" grep -q "\"$tag\"" "$TMP/audit"
+case $tag in manylinux_2_28_*) pass "it runs where glibc is 2.28" ;; *) [ -n "$VRAMCAST_CC" ] && pass "another libc was asked for" || fail "it runs where glibc is 2.28" "$tag" ;; esac
 check "twine finds both fit for PyPI" "$TOOLS/bin/twine" check --strict "$d"/*
 check "it has below 12 MB" test "$(wc -c < "$wheel")" -lt 12000000
 make -s wheel DIST="$TMP" DEPS=skip > /dev/null 2>&1

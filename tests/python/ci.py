@@ -2,7 +2,8 @@
 """ci.py - the steps of action.yml, run here one by one in a repository of two commits; and budgets.
 
 With TORCH_PYTHON (a python with a CUDA build of PyTorch) the sample of examples/ci is really dry-run;
-else its recordings stand in for it, as the `trace` of a budget."""
+else its recordings stand in for it, as the `trace` of a budget. With CLEAN_ROOT (check_action.sh) the
+step Install really installs, and what it installed is what runs."""
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ import tap  # noqa: E402
 
 TREE, TMP = os.getcwd(), os.environ["TMP"]
 REAL = os.environ.get("TORCH_PYTHON")
+CLEAN = os.environ.get("CLEAN_ROOT")
 REPO = os.path.join(TMP, "repo")
 SENTENCE = ("train needs 52.00 MiB more than before (+11.4 %, 2 % are allowed); most of what is new comes from "
             "train.py:20 forward")
@@ -72,7 +74,8 @@ def prepare(budget=None):
     with open(os.path.join(REPO, ".gitignore"), "w") as file:
         file.write(".vramcast/\n")
     python = REAL or sys.executable
-    shim("python", f'[ "$2" = pip ] && {{ echo "$@" > {TMP}/pip; exit 0; }}\nexec {python} "$@"')
+    keep = "" if CLEAN else f'[ "$2" = pip ] && {{ echo "$@" > {TMP}/pip; exit 0; }}\n'
+    shim("python", f'{keep}exec {python} "$@"')
     shim("sudo", "exit 0")
     shim("gh", f'echo "$@" >> {TMP}/gh; cat .vramcast/memory.md > {TMP}/comment')
     commit("base")
@@ -151,7 +154,12 @@ def test_junit_and_badge():
 
 def test_what_is_installed():
     """the source of the action is installed, or a file that is named; nothing comes from an index"""
-    assert read(os.path.join(TMP, "pip")).split()[-2:] == ["--no-index", TREE]
+    if CLEAN:
+        import vramcast.program
+        assert all(path.startswith(sys.prefix) for path in (vramcast.__file__, vramcast.program.path()))
+        assert not os.path.exists(os.path.join(TREE, "build"))
+    else:
+        assert read(os.path.join(TMP, "pip")).split()[-2:] == ["--no-index", TREE]
     for path in ("action.yml", "examples/ci/gitlab-ci.yml"):
         for line in read(os.path.join(TREE, path)).splitlines():
             assert "pip install " not in line or "PACKAGE" in line or "torch" in line or "numpy" in line, line

@@ -98,7 +98,8 @@ static int open_changed(struct vc_session *s, const struct vc_run_options *opt, 
 	struct vc_transform_use u;
 
 	VC_TRY(vc_session_open_one(s, opt, path, flags, err));
-	wish.of = (struct vc_recording *)(uintptr_t)s->rec; /* no value is noted in it: none is asked */
+	/* nothing is noted in it, for no value is asked for */
+	wish.of = (struct vc_recording *)(uintptr_t)s->rec;
 	wish.made = &made;
 	if (!made.n && vc_rerun_asked(opt, "rerun") &&
 	    vc_transform_parse(&u, opt->transform.at[0], &(struct vc_error){ 0 }) == VC_OK)

@@ -33,10 +33,10 @@ deb: ## a package for Debian and Ubuntu, into dist/ (DIST=DIR)
 	$(Q)MAKEFLAGS= CC='$(CC)' BUILD=$(BUILD)-deb scripts/deb.sh $(DIST)
 check-packaging: all ## make install, make deb and lintian, the recipe for conda
 	$(Q)V=1 $(RUN_TESTS) tests/packaging/check.sh
-release: ## wheel, source, deb, notes, SBOM and sums, into dist/ (DIST=DIR): the same bytes from the same commit
+release: ## wheel, source, deb, page, notes, SBOM and sums, into dist/ (DIST=DIR): the same bytes from the same commit
 	$(Q)DIST='$(DIST)' scripts/release.sh
 check-action: ## the Action at @v1 in a clean root without a network (root; a build)
 	$(Q)V=1 $(RUN_TESTS) tests/python/check_action.sh
-check-release: ## all of a release twice, in two folders: the same bytes (four builds)
+check-release: ## all of a release twice, in two folders: the same bytes (six builds)
 	$(Q)V=1 $(RUN_TESTS) tests/packaging/check_release.sh
 .PHONY: deb release check-packaging check-release check-action

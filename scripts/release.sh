@@ -1,5 +1,5 @@
 #!/bin/sh
-# release.sh [notes|sbom] - what a release consists of, into DIST (dist): wheel, source distribution, package for Debian, notes out of
+# release.sh [notes|sbom] - what a release consists of, into DIST (dist): wheel, source distribution, package for Debian, page for browsers, notes out of
 # CHANGELOG.md, bill of materials (SPDX) and SHA256SUMS. The same commit gives the same bytes. With a word only that, to stdout.
 set -e
 out=${DIST:-dist}; version=$(sed -n 's/^VERSION := //p' Makefile)
@@ -24,5 +24,6 @@ case $1 in notes|sbom) "$1"; exit ;; esac
 rm -rf "$out"; mkdir -p "$out"
 make -s wheel DIST="$out" DEPS=skip
 make -s deb DIST="$out" DEPS=skip
+if command -v emcc > /dev/null; then make -s page DIST="$out" DEPS=skip; else echo "release.sh: no page for browsers, for want of Emscripten" >&2; fi
 notes > "$out/NOTES.md"; sbom > "$out/vramcast-$version.spdx.json"
 (cd "$out" && sha256sum -- * > SHA256SUMS && cat SHA256SUMS)

@@ -492,13 +492,13 @@ static int by_name(const void *a, const void *b)
 	return n != m ? (n < m ? -1 : 1) : n ? strcmp(x->path, y->path) : 0;
 }
 
-static void summary(const struct run *r)
+static void summary(const struct run *r, struct vc_console *con)
 {
 	const struct vc_card *card = NULL;
 	const char *first = NULL;
 	size_t n = vc_drain_files(r->drain);
 	struct vc_drain_file *file = calloc(n ? n : 1, sizeof(*file));
-	char word[4200];
+	char on[64] = "";
 
 	for (size_t i = 0; file && i < n; i++)
 		file[i] = vc_drain_file(r->drain, i);
@@ -519,21 +519,21 @@ static void summary(const struct run *r)
 			first = f->path;
 	}
 	free(file);
+	if (card)
+		snprintf(on, sizeof(on), " -g %s", card->name);
 	if (first)
-		fprintf(stderr, "next: vramcast sim %s%s%s\n",
-			vc_opt_word(first, word, sizeof(word)), card ? " -g " : "",
-			card ? card->name : "");
+		vc_next(con, "sim", first, on);
 }
 
 /* Lines for the user. -q leaves out what went well. */
-static bool report(const struct run *r, bool quiet)
+static bool report(const struct run *r, struct vc_console *con)
 {
 	size_t n = vc_drain_files(r->drain), traces = 0, pending = 0;
 	uint64_t unsealed = 0;
 	bool lost;
 
-	if (!quiet)
-		summary(r);
+	if (!con->quiet)
+		summary(r, con);
 	for (size_t i = 0; i < n; i++) {
 		struct vc_drain_file f = vc_drain_file(r->drain, i);
 
@@ -609,12 +609,10 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 		rc = code ? 0 : follow(&r, con->quiet, &con->err);
 		if (!code && rc == 0) {
 			code = r.code;
-			if (report(&r, con->quiet) && !code)
+			if (report(&r, con) && !code)
 				code = 125;
 		}
 	}
-	if (rc == 0 && code < 125 && access(r.cfg->out, R_OK) == 0)
-		vc_next(con, "sim", r.cfg->out, "");
 	release(&r);
 	return rc < 0 ? rc : code;
 }

@@ -82,7 +82,7 @@ run record -o "$TMP/x.vct" --pid "$child"
 expect "recorded already" 2 "" "process $child is being recorded already: 'vramcast top $child' shows it"; stop
 if [ "$(id -u)" = 0 ] && command -v setpriv > /dev/null; then
 	chmod 755 "$TMP"; start env
-	setpriv --reuid 65534 --clear-groups "$VRAMCAST" record -o /tmp/x.vct --pid "$pid" 2> "$TMP/err"; rc=$?
+	setpriv --reuid 65534 --clear-groups "$VRAMCAST" record -o "/tmp/vramcast-nobody-$$.vct" --pid "$pid" 2> "$TMP/err"; rc=$?
 	[ "$rc" = 125 ] && grep -q "belongs to another user (0): run vramcast as that user" "$TMP/err" && pass "another user's process" || fail "another user's process" "$rc" "$(cat "$TMP/err")"
 	stop
 	if unshare -m true 2> /dev/null; then

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ask_program.c - see ask_program.h
- *
- * A run is kept in the user's cache by all that decides it: the program's text and files, its
- * values, the packages around its interpreter, the card, and who runs it. */
+/* ask_program.c - see ask_program.h */
 #define _GNU_SOURCE /* asprintf */
 #include "commands/ask_program.h"
 
-#include <glob.h>
 #include <pthread.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "commands/kept_run.h"
 #include "commands/made_changes.h"
 #include "commands/own_program.h"
-#include "commands/rehearsal.h"
-#include "commands/trial.h"
 #include "common/json.h"
 #include "common/vec.h"
 #include "simulator/session/request.h"
@@ -164,100 +158,9 @@ static int may(const struct vc_run_options *o, const struct vc_run_wish *w,
 	return r;
 }
 
-/* ---- what is kept ---- */
-
-/* Of the packages that its interpreter finds: to install one changes the folder. */
-static void write_packages(struct vc_output *o, const struct vc_program *p)
-{
-	const char *slash = strrchr(p->interpreter, '/');
-	char pattern[800];
-	glob_t found;
-
-	snprintf(pattern, sizeof(pattern), "%.*s/../lib/python3*/*-packages",
-		 slash ? (int)(slash - p->interpreter) : 0, p->interpreter);
-	if (glob(pattern, 0, NULL, &found) == 0)
-		for (size_t i = 0; i < found.gl_pathc; i++) {
-			struct stat st;
-
-			if (stat(found.gl_pathv[i], &st) == 0)
-				vc_output_printf(o, "%s %lld.%ld\n", found.gl_pathv[i],
-						 (long long)st.st_mtim.tv_sec,
-						 st.st_mtim.tv_nsec);
-		}
-	globfree(&found);
-	for (size_t i = 0; i < p->package.n; i++)
-		vc_output_printf(o, "%s %s\n", p->package.at[i].name, p->package.at[i].text);
-}
-
-/* All that decides a run, as one number. */
-static int key_of(const struct vc_program *p, const struct vc_run_wish *w,
-		  const struct vc_made_changes *made, const char *capacity, uint64_t *key,
-		  struct vc_error *err)
-{
-	struct vc_output *o = vc_output_memory(err);
-	struct stat us = { 0 };
-	char hash[17] = "", *text;
-	size_t n = 0;
-
-	VC_HAVE(o, "the name of a run", err);
-	stat("/proc/self/exe", &us);
-	vc_output_printf(o, "%s %lld %lld.%ld\n%s %s %u %s\n", VC_VERSION, (long long)us.st_size,
-			 (long long)us.st_mtim.tv_sec, us.st_mtim.tv_nsec, card_of(w),
-			 capacity ? capacity : "", w->seed, w->conf ? w->conf : "");
-	vc_program_write(o, p, true);
-	if (made->change || made->recompute)
-		vc_output_printf(o, "\n%s\n%s", made->change ? made->change : "",
-				 made->recompute ? made->recompute : "");
-	for (size_t i = 0; i < w->n; i++)
-		vc_output_printf(o, "\n%s=%.17g", w->at[i].name, w->at[i].value);
-	for (size_t i = 0; i < p->file.n; i++)
-		vc_output_printf(o, "\n%s %s", p->file.at[i].name,
-				 vc_program_hash(p->file.at[i].name, hash) ? hash : "");
-	vc_output_text(o, "\n");
-	write_packages(o, p);
-	text = vc_output_take(o, &n);
-	vc_output_close(o);
-	VC_HAVE(text, "the name of a run", err);
-	*key = vc_program_hash_bytes(text, n, 0);
-	free(text);
-	return VC_OK;
-}
-
 /* ---- the run ---- */
 
-static void say(struct vc_progress *line, const struct vc_run_wish *w, const char *capacity)
-{
-	char text[200] = "";
-	size_t n = 0;
-
-	for (size_t i = 0; i < w->n && n < sizeof(text); i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s=%g", i ? ", " : "",
-				      w->at[i].name, w->at[i].value);
-	for (size_t i = 0; w->made && i < w->made->n && n < sizeof(text); i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%swith %s", n ? ", " : "",
-				      w->made->at[i]);
-	vc_progress_say(line, "the program runs without a card%s%s on %s%s", n ? " at " : "", text,
-			card_of(w), capacity ? " with more memory" : "");
-}
-
-static int ended_in_oom(const char *path, bool *oom, struct vc_error *err)
-{
-	const struct vc_recording_ask ask = { .device = VC_NOT_GIVEN, .rank = VC_NOT_GIVEN };
-	struct vc_recording rec = { 0 };
-	int r = vc_recording_open(&rec, path, &ask, err);
-
-	*oom = r == VC_OK && rec.device->ends_in_oom;
-	vc_recording_close(&rec);
-	return r;
-}
-
-/* FILE.vct and FILE.json, which says what only a card knows. */
-static void name_report(const char *path, char report[VC_RERUN_PATH])
-{
-	snprintf(report, VC_RERUN_PATH, "%.*s.json", (int)(strlen(path) - 4), path);
-}
-
-/* A report that cannot be read says nothing. */
+/* What only a card knows. A report that cannot be read says nothing. */
 static void read_unknown(const char *path, char out[VC_RERUN_WHY])
 {
 	struct vc_error ignored = { 0 };
@@ -269,7 +172,7 @@ static void read_unknown(const char *path, char out[VC_RERUN_WHY])
 	int t;
 
 	out[0] = '\0';
-	name_report(path, report);
+	vc_kept_report(path, report);
 	in = access(report, R_OK) == 0 ? vc_input_raw(report, &ignored) : NULL;
 	if (in && vc_json_open(&j, in, &ignored) == VC_OK) {
 		while ((t = vc_json_next(&j, &ignored)) > 0) {
@@ -284,57 +187,6 @@ static void read_unknown(const char *path, char out[VC_RERUN_WHY])
 		vc_json_close(&j);
 	}
 	vc_input_close(in);
-}
-
-/* Once, into `path`. *oom: it ran out of memory. */
-static int run_once(const struct vc_program *p, const struct vc_run_wish *w,
-		    const struct vc_made_changes *made, const char *capacity, const char *path,
-		    struct vc_progress *line, bool *oom, struct vc_error *err)
-{
-	char **argv = calloc(p->argument.n + 1, sizeof(*argv)), part[VC_RERUN_PATH + 32];
-	char report[VC_RERUN_PATH], folder[VC_RERUN_PATH + 32];
-	const char *more[] = { "--report", report, NULL };
-	struct vc_hook hook = { .folder = folder, .recompute = made->recompute,
-				.change = made->change };
-	struct vc_trial t = { .verb = "dryrun", .gpu = card_of(w), .capacity = capacity,
-			      .at = w->at, .n = w->n, .argv = argv, .argc = p->argument.n,
-			      .as = p, .conf = w->conf, .more = more, .progress = line };
-	bool changed = made->change || made->recompute;
-	int code = 0, r = VC_OK;
-
-	VC_HAVE(argv, "a command line", err);
-	for (size_t i = 0; i < p->argument.n; i++)
-		argv[i] = i ? p->argument.at[i].text : p->interpreter;
-	snprintf(part, sizeof(part), "%s.%ld.vct", path, (long)getpid());
-	name_report(path, report);
-	say(line, w, capacity);
-	if (changed) {
-		r = vc_rehearsal_folder(folder, err);
-		t.hook = &hook;
-	}
-	if (r == VC_OK)
-		r = vc_trial_run(&t, part, &code, err);
-	free(argv);
-	if (r == VC_OK && vc_trial_recorded(part))
-		r = ended_in_oom(part, oom, err);
-	if (r == VC_OK && changed && !*oom)
-		r = vc_made_check(made, folder, err);
-	if (changed)
-		vc_rehearsal_remove(folder);
-	if (r == VC_OK && (!vc_trial_recorded(part) || (code && !*oom)))
-		r = vc_fail(err, VC_EIO, "a dry run of the program ended with code %d%s; what it "
-			    "said is in %s.log", code,
-			    vc_trial_recorded(part) ? "" : " and left no recording", part);
-	if (r == VC_OK) {
-		char log[VC_RERUN_PATH + 40];
-
-		snprintf(log, sizeof(log), "%s.log", part);
-		unlink(log);
-		r = rename(part, path) < 0 ? vc_fail(err, VC_EIO, "cannot write %s", path) : VC_OK;
-	} else {
-		unlink(part);
-	}
-	return r;
 }
 
 /* The recorded device may have had other memory than its card. */
@@ -352,37 +204,27 @@ static const char *capacity_of(const struct vc_run_wish *w, char text[24])
 	return text;
 }
 
-/* With the memory that the card has; where that does not suffice, with more: what the program asks
- * for is wanted, not where it dies. */
 static int run_kept(const struct vc_program *p, const struct vc_run_wish *w,
 		    const struct vc_made_changes *made, struct vc_ran *out,
 		    const struct vc_console *con, struct vc_error *err)
 {
-	char *path = out->path;
-	struct vc_progress *line = NULL;
-	char folder[512], own[24];
-	const char *capacity[] = { capacity_of(w, own), w->once ? NULL : "1TiB" };
-	bool oom = true;
-	uint64_t key = 0;
+	char own[24], with[240] = "";
+	struct vc_kept_wish wish = { .program = p, .card = card_of(w), .conf = w->conf,
+				     .capacity = capacity_of(w, own), .at = w->at, .n = w->n,
+				     .made = made, .with = with, .seed = w->seed,
+				     .once = w->once };
+	struct vc_kept kept;
+	size_t n = 0;
 
-	VC_TRY(vc_own_folder("runs", folder, sizeof(folder), err));
-	for (size_t i = 0; i < (w->once ? 1 : 2) && oom; i++) {
-		VC_TRY(key_of(p, w, made, capacity[i], &key, err));
-		snprintf(path, VC_RERUN_PATH, "%.520s/%016" PRIx64 ".vct", folder, key);
-		if (vc_trial_recorded(path)) {
-			VC_TRY(ended_in_oom(path, &oom, err));
-			continue;
-		}
-		line = line || !con ? line : vc_progress_open(con);
-		int r = run_once(p, w, made, capacity[i], path, line, &oom, err);
-
-		if (r < 0) {
-			vc_progress_close(line);
-			return r;
-		}
-	}
-	vc_progress_close(line);
-	read_unknown(path, out->unknown);
+	for (size_t i = 0; i < w->n && n < sizeof(with); i++)
+		n += (size_t)snprintf(with + n, sizeof(with) - n, "%s%s=%g", i ? " " : "",
+				      w->at[i].name, w->at[i].value);
+	for (size_t i = 0; w->made && i < w->made->n && n < sizeof(with); i++)
+		n += (size_t)snprintf(with + n, sizeof(with) - n, "%s%s", n ? " " : "",
+				      w->made->at[i]);
+	VC_TRY(vc_kept_run(&wish, &kept, con, err));
+	snprintf(out->path, sizeof(out->path), "%s", kept.path);
+	read_unknown(out->path, out->unknown);
 	return VC_OK;
 }
 

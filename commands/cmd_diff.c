@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_diff.c - vramcast diff: two recordings side by side. */
 
+#include "commands/kept_run.h"
 #include "commands/sides.h"
 #include "common/param.h"
 #include "common/site.h"
@@ -36,42 +37,14 @@ static const struct vc_option *const tables[] = { diff_options, NULL };
 
 /* ---- JSON ---- */
 
-static const char *const letter[] = { "a", "b" };
-
 static void json_side(struct vc_emit *e, const struct vc_side *x, int k)
 {
-	vc_emit_object(e, letter[k], NULL);
+	vc_emit_object(e, k ? "b" : "a", NULL);
 	vc_report_trace(e, &x->s, x->plan, &x->run);
 	vc_report_fidelity(e, &x->s);
 	vc_emit_object(e, "run", NULL);
 	vc_report_run(e, &x->s, x->plan, &x->run);
 	vc_emit_end(e);
-	vc_emit_end(e);
-}
-
-static void json_first(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d)
-{
-	char place[512];
-
-	if (d->first == VC_DIFF_NONE) {
-		vc_emit_null(e, "first_difference", NULL);
-		return;
-	}
-	vc_emit_object(e, "first_difference", NULL);
-	vc_emit_text(e, "kind", NULL, vc_diff_kind_name(d->first));
-	for (int k = 0; k < 2; k++) {
-		if (d->event[k] == UINT64_MAX) {
-			vc_emit_null(e, letter[k], NULL);
-			continue;
-		}
-		vc_site_text(x[k].s.rec->meta, d->site[k], place, sizeof(place));
-		vc_emit_object(e, letter[k], NULL);
-		vc_emit_uint(e, "event", NULL, d->event[k]);
-		vc_emit_uint(e, "time_ns", NULL, d->time_ns[k]);
-		vc_emit_uint(e, "size", NULL, d->size[k]);
-		vc_emit_text(e, "site", NULL, place);
-		vc_emit_end(e);
-	}
 	vc_emit_end(e);
 }
 
@@ -81,7 +54,7 @@ static bool is_same(const struct vc_diff *d)
 }
 
 static void emit_json(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d,
-		      size_t sites)
+		      const struct vc_grew *g, size_t sites)
 {
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "schema", NULL, "vramcast.diff/1");
@@ -100,7 +73,7 @@ static void emit_json(struct vc_emit *e, const struct vc_side x[2], const struct
 	vc_sides_emit(e, "only", d->only);
 	vc_sides_emit(e, "only_bytes", d->only_bytes);
 	vc_emit_end(e);
-	json_first(e, x, d);
+	vc_sides_emit_first(e, x, d);
 	vc_emit_array(e, "sites", NULL);
 	for (size_t i = 0; i < sites; i++) {
 		vc_emit_object(e, NULL, NULL);
@@ -111,6 +84,7 @@ static void emit_json(struct vc_emit *e, const struct vc_side x[2], const struct
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
+	vc_grew_emit(e, g);
 	vc_emit_end(e);
 }
 
@@ -261,22 +235,6 @@ static void say_alignment(struct vc_emit *e, const struct vc_diff *d)
 				     vc_bytes_text(d->only_bytes[k], t));
 }
 
-static void say_first(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d)
-{
-	char place[512], t[32];
-
-	if (is_same(d))
-		return;
-	vc_emit_line(e, "\nThe first difference: %s", vc_parting_text(d->first));
-	for (int k = 0; k < 2; k++) {
-		if (d->event[k] == UINT64_MAX)
-			continue;
-		vc_site_text(x[k].s.rec->meta, d->site[k], place, sizeof(place));
-		vc_emit_line(e, "  %s event %" PRIu64 ": %s%s%s", k ? "B" : "A", d->event[k],
-			     vc_bytes_text(d->size[k], t), *place ? " at " : "", place);
-	}
-}
-
 static bool has_changed(const struct vc_diff_site *s)
 {
 	return s->asked[0] != s->asked[1] || s->live[0] != s->live[1] ||
@@ -298,7 +256,7 @@ static void conclude(struct vc_emit *e, const struct vc_side x[2], const struct 
 }
 
 static void emit_text(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d,
-		      size_t sites, const struct limit *l)
+		      const struct vc_grew *g, size_t sites, const struct limit *l)
 {
 	char t[40];
 
@@ -309,7 +267,8 @@ static void emit_text(struct vc_emit *e, const struct vc_side x[2], const struct
 	say_sides(e, x);
 	vc_emit_end(e);
 	say_alignment(e, d);
-	say_first(e, x, d);
+	vc_sides_say_first(e, x, d);
+	vc_grew_emit(e, g);
 	vc_emit_array(e, NULL, "Bytes at the peak by call site, the largest changes first:");
 	for (size_t i = 0; i < sites && has_changed(&d->at[i]); i++) {
 		const struct vc_diff_site *s = &d->at[i];
@@ -325,8 +284,8 @@ static void emit_text(struct vc_emit *e, const struct vc_side x[2], const struct
 	vc_emit_end(e);
 }
 
-static int say(const struct vc_side x[2], const struct vc_diff *d, const struct config *c,
-	       const struct limit *l, struct vc_error *err)
+static int say(const struct vc_side x[2], const struct vc_diff *d, const struct vc_grew *g,
+	       const struct config *c, const struct limit *l, struct vc_error *err)
 {
 	struct vc_emit *e = vc_emit_stdout(c->json, err);
 	size_t sites = c->sites && c->sites < d->n ? (size_t)c->sites : d->n;
@@ -336,9 +295,9 @@ static int say(const struct vc_side x[2], const struct vc_diff *d, const struct 
 	if (c->markdown)
 		vc_emit_markdown(e);
 	if (c->json)
-		emit_json(e, x, d, sites);
+		emit_json(e, x, d, g, sites);
 	else
-		emit_text(e, x, d, sites, l);
+		emit_text(e, x, d, g, sites, l);
 	return vc_emit_done(e, err);
 }
 
@@ -356,15 +315,16 @@ static int draw(const struct vc_side x[2], const struct vc_diff *d, const struct
 }
 
 /* With -o - the picture stands where the words would. */
-static int tell(const struct vc_side x[2], const struct vc_diff *d, const struct config *c,
-		const struct limit *l, const struct vc_sink_type *sink, struct vc_error *err)
+static int tell(const struct vc_side x[2], const struct vc_diff *d, const struct vc_grew *g,
+		const struct config *c, const struct limit *l, const struct vc_sink_type *sink,
+		struct vc_error *err)
 {
 	int r = VC_OK;
 
 	if (sink)
 		r = draw(x, d, sink, c, err);
 	if (r == VC_OK && (!sink || strcmp(c->output, "-")))
-		r = say(x, d, c, l, err);
+		r = say(x, d, g, c, l, err);
 	return r;
 }
 
@@ -389,6 +349,8 @@ static int diff_run(const void *config, size_t argc, char **argv, struct vc_cons
 	const struct vc_sink_type *sink;
 	struct vc_side x[2] = { 0 };
 	struct vc_diff d = { 0 };
+	struct vc_grew g = { 0 };
+	char path[2][VC_RERUN_PATH];
 	struct limit l;
 	int r = check(c, argc, &l, &sink, &con->err);
 
@@ -397,15 +359,19 @@ static int diff_run(const void *config, size_t argc, char **argv, struct vc_cons
 
 	opt.verify = c->verify;
 	opt.device = c->device;
-	for (int k = 0; k < 2 && r == VC_OK; k++)
-		r = vc_side_open(&x[k], &opt, argv[k], sink, false, &con->err);
+	for (int k = 0; k < 2 && r == VC_OK; k++) {
+		r = vc_kept_find(argv[k], path[k], &con->err);
+		if (r == VC_OK)
+			r = vc_side_open(&x[k], &opt, path[k], sink, false, &con->err);
+	}
 	if (r == VC_OK)
-		r = vc_sides_diff(x, &d, &con->err);
+		r = vc_sides_diff(x, &d, &g, &con->err);
 	if (r == VC_OK)
-		r = tell(x, &d, c, &l, sink, &con->err);
+		r = tell(x, &d, &g, c, &l, sink, &con->err);
 	if (r == VC_OK &&
 	    is_above(&l, x[0].run.stats.peak_reserved, x[1].run.stats.peak_reserved))
 		r = 4;
+	vc_grew_fini(&g);
 	vc_diff_fini(&d);
 	vc_side_close(&x[0]);
 	vc_side_close(&x[1]);
@@ -418,8 +384,8 @@ const struct vc_command vc_command_diff = {
 	.details =
 		"The allocations of both are matched in order, by call site and size. Event "
 		"numbers are those of\n"
-		"'vramcast dump'. Exit codes: 0, and 4 when B needs more than --fail-above "
-		"allows.\n\n"
+		"'vramcast dump'. A and B are files, or runs that 'vramcast history' lists. "
+		"Exit codes: 0,\nand 4 when B needs more than --fail-above allows.\n\n"
 		"  vramcast diff before.vct after.vct --fail-above 5%\n"
 		"  vramcast diff before.vct after.vct -o diff.svg\n"
 		"  vramcast diff before.vct after.vct --json | jq .first_difference",

@@ -7,7 +7,9 @@
 
 #include "common/opt.h"
 #include "common/param.h"
+#include "commands/cmd_dryrun_grid.h"
 #include "commands/cmd_dryrun_run.h"
+#include "commands/environments.h"
 #include "commands/run_and_write.h"
 #include "commands/null_libraries.h"
 #include "commands/put.h"
@@ -47,13 +49,24 @@ static const struct vc_option options[] = {
 	  "replay only)", NULL },
 	{ 0, "again", VC_O_FLAG, AT(again), NULL,
 	  "where it runs out of memory, run it once more with as much more as a dry run can be "
-	  "off by; if it fits then, it is too close to call", NULL },
+	  "off by; if it fits then, it is too close to call. Of several runs: known ones are "
+	  "run anew", NULL },
 	{ 0, "steps", VC_O_UINT, AT(steps), "N",
 	  "end the program after N steps of its optimizer", NULL },
-	{ 0, "torch", VC_O_TEXT, AT(torch), "VERSION",
+	{ 0, "torch", VC_O_TEXT, AT(torch), "VERSION[,VERSION...]",
 	  "run by the PyTorch of 'vramcast env VERSION', which is made where it is not there, with "
-	  "the packages of PROGRAM behind it",
-	  NULL },
+	  "the packages of PROGRAM behind it; or each", NULL },
+	{ 0, "package", VC_O_LIST, AT(package), "NAME=VERSION[,...]",
+	  "that version of a package, or each", NULL },
+	{ 0, "conf", VC_O_LIST, AT(conf), "SETTINGS",
+	  "PYTORCH_CUDA_ALLOC_CONF; repeated: each", NULL },
+	{ 0, "env", VC_O_LIST, AT(env), "NAME=VALUE[,...]",
+	  "an environment variable, or each of its values", NULL },
+	{ 0, "vary", VC_O_LIST, AT(vary), "NAME=A..B|A,B,...",
+	  "each in place of {NAME} in the command line", NULL },
+	{ 'j', "jobs", VC_O_JOBS, AT(jobs), "N", "runs at a time", "2" },
+	{ 0, "json", VC_O_FLAG, AT(json), NULL,
+	  "of several runs (vramcast.grid/1)", NULL },
 	{ 0, "values", VC_O_TEXT, AT(values), "on|off",
 	  "compute small tensors, so that decisions taken from them are right", "on" },
 	{ 0, "host-weights", VC_O_TEXT, AT(host_weights), "real|untouched",
@@ -319,48 +332,13 @@ static int find_package(const char *program, char python[1024], char package[102
 	return 0;
 }
 
-/* What shapes the run besides the program itself. */
-static int add_options(const struct vc_dryrun_config *c, struct vc_program *p,
-		       struct vc_error *err)
-{
-	const struct { const char *name; uint64_t value; } number[] = {
-		{ "--steps", c->steps }, { "--devices", c->devices }, { "--ranks", c->ranks },
-		{ "--world", c->world }, { "--rank", c->rank ? c->rank : VC_NOT_GIVEN },
-		{ "--context", c->context } };
-	const struct { const char *name, *value, *plain; } text[] = {
-		{ "--values", c->values, "on" }, { "--host-weights", c->host_weights, "real" },
-		{ "--addresses", c->addresses, "both" } };
-	char value[24];
-
-	for (size_t i = 0; i < sizeof(number) / sizeof(*number); i++) {
-		if (number[i].value == VC_NOT_GIVEN)
-			continue;
-		snprintf(value, sizeof(value), "%llu", (unsigned long long)number[i].value);
-		VC_TRY(vc_texts_add(&p->option, NULL, number[i].name, err));
-		VC_TRY(vc_texts_add(&p->option, NULL, value, err));
-	}
-	for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++) {
-		if (!text[i].value || !strcmp(text[i].value, text[i].plain))
-			continue;
-		VC_TRY(vc_texts_add(&p->option, NULL, text[i].name, err));
-		VC_TRY(vc_texts_add(&p->option, NULL, text[i].value, err));
-	}
-	for (size_t i = 0; i < c->used.n; i++) {
-		VC_TRY(vc_texts_add(&p->option, NULL, "--used", err));
-		VC_TRY(vc_texts_add(&p->option, NULL, c->used.at[i], err));
-	}
-	return VC_OK;
-}
-
 /* Before the environment becomes that of the null GPU. */
 static int describe(struct vc_dryrun_config *c, const struct vc_stage *stage, size_t argc,
 		    char **argv, struct vc_error *err)
 {
 	struct vc_program *p;
-	int r = vc_own_describe(argc, argv, &c->params, &p, err);
+	int r = vc_dryrun_program(c, argc, argv, &p, err);
 
-	if (r == VC_OK)
-		r = add_options(c, p, err);
 	snprintf(c->program, sizeof(c->program), "%s/what.program", stage->dir);
 	if (r == VC_OK)
 		r = vc_own_write(p, c->program, err);
@@ -390,19 +368,19 @@ static int make_torch(const char *version, const char *ready, struct vc_error *e
 static int use_torch(const char *version, char **argv, char *python, size_t n, struct vc_error *err)
 {
 	const char *name = strrchr(argv[0], '/');
-	char folder[512], found[1024], sites[4096];
+	char folder[VC_ENV_PATH], found[1024], sites[4096];
 
 	if (strncmp(name ? name + 1 : argv[0], "python", 6) != 0)
 		return vc_fail(err, VC_EUSAGE, "--torch %s: %s is no python; write -- python "
 			       "SCRIPT", version, argv[0]);
-	VC_TRY(vc_own_folder("env", folder, sizeof(folder), err));
-	snprintf(found, sizeof(found), "%s/%.20s/ready", folder, version);
+	VC_TRY(vc_env_folder(version, folder, err));
+	snprintf(found, sizeof(found), "%s/ready", folder);
 	if (access(found, R_OK))
 		VC_TRY(make_torch(version, found, err));
 	VC_TRY(vc_python_find(argv[0], found, sizeof(found), err));
 	VC_TRY(vc_python_sites(found, sites, sizeof(sites), err));
 	VC_TRY(vc_put("VRAMCAST_BEHIND", sites, err));
-	snprintf(python, n, "%s/%.20s/bin/python", folder, version);
+	snprintf(python, n, "%s/bin/python", folder);
 	argv[0] = python;
 	return VC_OK;
 }
@@ -412,10 +390,13 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	struct vc_dryrun_cudnn cudnn = { 0 };
 	struct vc_dryrun_config own = *(const struct vc_dryrun_config *)config;
 	const struct vc_dryrun_config *c = &own;
-	char python[1024], package[1024], libraries[1100], own_python[600];
+	char python[1024], package[1024], libraries[1100], own_python[700];
 	struct vc_stage stage = { 0 };
 	own.cudnn = &cudnn;
 	int rc = check(c, argc, &con->err);
+	if (!rc && vc_dryrun_is_grid(c))
+		return vc_dryrun_grid(c, argc, argv, con);
+	char *own_word = argc ? argv[0] : NULL;
 	if (!rc && c->torch)
 		rc = use_torch(c->torch, argv, own_python, sizeof(own_python), &con->err);
 	if (!rc)
@@ -446,8 +427,13 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	if (!rc && stage.stubs_made && con->verbose)
 		fprintf(stderr, "vramcast: %d functions that this PyTorch or a package beside it "
 			"wants were made on the spot\n", stage.stubs_made);
-	if (!rc)
+	if (!rc) { /* what the user wrote: --torch takes another Python for it each time */
+		char *in_use = argv[0];
+
+		argv[0] = own_word;
 		rc = describe(&own, &stage, argc, argv, &con->err);
+		argv[0] = in_use;
+	}
 	char **filled = rc ? NULL : vc_own_fill(argc, argv, &c->params, &con->err);
 	if (!rc)
 		rc = filled ? run_all(c, python, &stage, argc, filled, con) : VC_ENOMEM;

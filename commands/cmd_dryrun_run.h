@@ -8,11 +8,11 @@
 #include "nullgpu/stage.h"
 
 struct vc_dryrun_config {
-	struct vc_list gpus, params, used;
-	uint64_t capacity, context, devices, ranks, world, rank, steps, max_size;
+	struct vc_list gpus, params, used, package, conf, env, vary;
+	uint64_t capacity, context, devices, ranks, world, rank, steps, max_size, jobs;
 	const char *out, *report, *stacks, *torch, *addresses, *values, *exit_code, *host_weights;
 	struct vc_record_keep keep;
-	bool no_record, roles, again;
+	bool no_record, roles, again, json;
 	char program[600];             /* no option: the file that describes what is run */
 	struct vc_dryrun_cudnn *cudnn; /* no option: where it was found */
 };
@@ -29,5 +29,9 @@ enum { VC_DRYRUN_ROUNDS = 4 };
 /* The environment that all runs share. */
 int vc_dryrun_put_stage(const struct vc_dryrun_config *c, const struct vc_stage *s,
 			struct vc_error *err);
+/* What that command line runs, with the options that shape it (cmd_dryrun_program.c). */
+struct vc_program;
+int vc_dryrun_program(const struct vc_dryrun_config *c, size_t argc, char **argv,
+		      struct vc_program **out, struct vc_error *err);
 /* Runs the program on the card of r->d, judges it and says what came out. The exit code, or < 0. */
 int vc_dryrun_card(struct vc_dryrun_run *r, size_t argc, char **argv, struct vc_console *con);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "commands/environments.h"
 #include "commands/mcp_text.h"
 #include "commands/own_program.h"
 #include "common/opt.h"
@@ -18,18 +19,6 @@ static const struct vc_option env_options[] = {
 };
 static const struct vc_option *const tables[] = { env_options, NULL };
 
-/* 2.10 or 2.10.1 */
-static bool is_version(const char *v)
-{
-	unsigned major, minor, patch;
-	char end;
-	int n = sscanf(v, "%2u.%2u%c", &major, &minor, &end);
-
-	if (strspn(v, "0123456789.") != strlen(v))
-		return false;
-	return n == 2 || (n == 3 && sscanf(v, "%2u.%2u.%2u%c", &major, &minor, &patch, &end) == 3);
-}
-
 static int env_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
@@ -42,9 +31,9 @@ static int env_run(const void *config, size_t argc, char **argv, struct vc_conso
 	if (argc > 1 || (argc == 1) + c->list + (c->remove != NULL) != 1)
 		return vc_fail(&con->err, VC_EUSAGE, "one of: vramcast env VERSION, --list, "
 			       "--remove VERSION");
-	if (!c->list && !is_version(version))
+	if (!c->list && !vc_env_is_version(version))
 		return vc_fail(&con->err, VC_EUSAGE, "'%s' is no version of PyTorch (2.10 or "
-			       "2.10.1)", version);
+			       "2.10.1), nor the file of a wheel", version);
 	VC_TRY(vc_own_folder("env", folder, sizeof(folder), &con->err));
 	execvp(*line, line);
 	return vc_fail(&con->err, VC_ENOSUP, "env needs python3: %s", strerror(errno));

@@ -38,7 +38,7 @@ static int open_why(struct why *w, const struct vc_run_options *opt, const struc
 
 	for (int k = 0; k < 2; k++)
 		VC_TRY(vc_side_open(&w->side[k], opt, r->at[of[k]].path, NULL, true, err));
-	return vc_sides_diff(w->side, &w->diff, err);
+	return vc_sides_diff(w->side, &w->diff, NULL, err);
 }
 
 static void close_why(struct why *w)

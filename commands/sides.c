@@ -2,6 +2,9 @@
 /* sides.c - see sides.h */
 #include "commands/sides.h"
 
+#include "common/site.h"
+#include "simulator/findings/findings.h"
+
 int vc_side_open(struct vc_side *x, const struct vc_run_options *opt, const char *path,
 		 const struct vc_sink_type *sink, bool whole, struct vc_error *err)
 {
@@ -29,13 +32,72 @@ void vc_side_close(struct vc_side *x)
 	vc_session_close(&x->s);
 }
 
-int vc_sides_diff(const struct vc_side x[2], struct vc_diff *d, struct vc_error *err)
+static void as_sides(const struct vc_side x[2], struct vc_diff_side side[2])
 {
-	const struct vc_diff_side side[2] = {
-		{ &x[0].s.rec->trace, &x[0].run, x[0].s.rec->device->device },
-		{ &x[1].s.rec->trace, &x[1].run, x[1].s.rec->device->device } };
+	for (int k = 0; k < 2; k++)
+		side[k] = (struct vc_diff_side){ &x[k].s.rec->trace, &x[k].run,
+						 x[k].s.rec->device->device };
+}
 
-	return vc_diff_init(d, side, err);
+int vc_sides_diff(const struct vc_side x[2], struct vc_diff *d, struct vc_grew *g,
+		  struct vc_error *err)
+{
+	struct vc_diff_side side[2];
+
+	as_sides(x, side);
+	VC_TRY(vc_diff_init(d, side, err));
+	return g ? vc_grew_init(g, side, d, err) : VC_OK;
+}
+
+char *vc_sides_words(const struct vc_side x[2], const struct vc_diff *d, const struct vc_grew *g,
+		     const char *const name[2], char *buf, size_t n)
+{
+	struct vc_diff_side side[2];
+
+	as_sides(x, side);
+	return vc_grew_words(g, side, d, name, buf, n);
+}
+
+void vc_sides_emit_first(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d)
+{
+	char place[512];
+
+	if (d->first == VC_DIFF_NONE) {
+		vc_emit_null(e, "first_difference", NULL);
+		return;
+	}
+	vc_emit_object(e, "first_difference", NULL);
+	vc_emit_text(e, "kind", NULL, vc_diff_kind_name(d->first));
+	for (int k = 0; k < 2; k++) {
+		if (d->event[k] == UINT64_MAX) {
+			vc_emit_null(e, k ? "b" : "a", NULL);
+			continue;
+		}
+		vc_site_text(x[k].s.rec->meta, d->site[k], place, sizeof(place));
+		vc_emit_object(e, k ? "b" : "a", NULL);
+		vc_emit_uint(e, "event", NULL, d->event[k]);
+		vc_emit_uint(e, "time_ns", NULL, d->time_ns[k]);
+		vc_emit_uint(e, "size", NULL, d->size[k]);
+		vc_emit_text(e, "site", NULL, place);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+}
+
+void vc_sides_say_first(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d)
+{
+	char place[512], t[32];
+
+	if (d->first == VC_DIFF_NONE)
+		return;
+	vc_emit_line(e, "\nThe first difference: %s", vc_parting_text(d->first));
+	for (int k = 0; k < 2; k++) {
+		if (d->event[k] == UINT64_MAX)
+			continue;
+		vc_site_text(x[k].s.rec->meta, d->site[k], place, sizeof(place));
+		vc_emit_line(e, "  %s event %" PRIu64 ": %s%s%s", k ? "B" : "A", d->event[k],
+			     vc_bytes_text(d->size[k], t), *place ? " at " : "", place);
+	}
 }
 
 void vc_sides_emit(struct vc_emit *e, const char *key, const uint64_t v[2])

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,6 +82,8 @@ static void move_in(const struct vc_trial *t)
 		_exit(126);
 	if (p)
 		vc_own_environment(&p->environment);
+	for (size_t i = 0; t->environment && i < t->environment->n; i++)
+		setenv(t->environment->at[i].name, t->environment->at[i].text, 1);
 	if (t->conf && *t->conf) {
 		setenv("PYTORCH_CUDA_ALLOC_CONF", t->conf, 1);
 		unsetenv("PYTORCH_ALLOC_CONF");
@@ -102,6 +105,7 @@ int vc_trial_run(const struct vc_trial *t, const char *file, int *code, struct v
 	child = fork();
 	lost = child < 0 ? errno : 0;
 	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM); /* nobody waits for it any more */
 		int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 		dup2(fd >= 0 ? fd : STDERR_FILENO, STDOUT_FILENO);

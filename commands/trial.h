@@ -20,6 +20,7 @@ struct vc_trial {
 	const struct vc_program *as; /* its folder, environment and options; NULL: ours */
 	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF of the program; NULL, "": its own */
 	const struct vc_hook *hook; /* in front of it; or NULL */
+	const struct vc_texts *environment; /* variables on top of these; or NULL */
 	const char *const *more; /* options of it, NULL behind them; or NULL */
 	const char *log;       /* NULL: FILE.log */
 	struct vc_progress *progress;

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""env.py - `vramcast env`: environments with a PyTorch for dry runs. It travels inside the program, which starts it as
-FOLDER make|list|remove [VERSION].
+"""env.py - `vramcast env`: environments with a PyTorch for dry runs, and packages of other versions that go in front of the
+user's. It travels inside the program, which starts it as FOLDER make VERSION|list|remove NAME|need PYTHON NAME=VERSION...
 
 PyTorch itself comes without the libraries of CUDA, whose place the null GPU takes, but with the cuDNN that it requires, which is
 asked for plans. Packages come from where pip and uv are told to look."""
+import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import urllib.request
 
+OURS = ("nvidia-", "triton", "cuda-")  # what the null GPU stands for, and what is large
 BEHIND = "import os, sys; sys.path += [p for p in os.environ.get('VRAMCAST_BEHIND', '').split(':') if p]\n"
 
 
@@ -31,10 +34,9 @@ def bytes_of(url):
         return 0
 
 
-def plan(python, *requirements):
-    """What pip would install for them, without what they ask for: [(name, version, url, requirements)]."""
-    report = run(python, "-m", "pip", "install", "--quiet", "--dry-run", "--no-deps", "--ignore-installed", "--report", "-",
-                 *requirements, stdout=subprocess.PIPE).stdout
+def plan(pip, *requirements):
+    """What pip would install for them: [(name, version, url, requirements)]."""
+    report = run(*pip, "install", "--quiet", "--dry-run", "--report", "-", *requirements, stdout=subprocess.PIPE).stdout
     return [(i["metadata"]["name"], i["metadata"]["version"], i["download_info"]["url"], i["metadata"].get("requires_dist", []))
             for i in json.loads(report)["install"]]
 
@@ -43,53 +45,100 @@ def size(folder):
     return sum(os.lstat(os.path.join(at, f)).st_size for at, _, files in os.walk(folder) for f in files)
 
 
-def ready(folder, version):
-    return os.path.exists(os.path.join(folder, version, "ready"))
+def name_of(version):
+    return os.path.basename(version)[:-4] if version.endswith(".whl") else version
 
 
-def make(folder, version):
-    here = os.path.join(folder, version)
-    python, uv = os.path.join(here, "bin", "python"), shutil.which("uv")
-    if ready(folder, version):
-        print(python)
-        return
-    shutil.rmtree(here, ignore_errors=True)
-    run(*([uv, "venv", "--quiet", "--seed", "--python", sys.executable, here] if uv else [sys.executable, "-m", "venv", here]))
-    (name, exact, url, asks), = plan(python, f"torch=={version}" + (".*" if version.count(".") < 2 else ""))
-    alone = [a.split(";")[0].strip() for a in asks if a.startswith("nvidia-cudnn")]
-    rest = [a for a in asks if not a.startswith(("nvidia-", "triton", "cuda-")) and "extra ==" not in a]
-    files = [url] + [row[2] for row in (plan(python, *alone) if alone else [])]
-    total = sum(map(bytes_of, files)) / 1e6
-    say(f"PyTorch {exact}{' with ' + alone[0] if alone else ''}: " + (f"{total:,.0f} MB to fetch" if total else "nobody says how much it is")
-        + f", into {here}")
-    install = [uv, "pip", "install", "--quiet", "--python", python] if uv else [python, "-m", "pip", "install", "--quiet"]
-    run(*install, "--no-deps", f"{name}=={exact}", *alone)
-    run(*install, *rest, "numpy")
-    site = run(python, "-c", "import site; print(site.getsitepackages()[0])", stdout=subprocess.PIPE).stdout.strip()
-    with open(os.path.join(site, "vramcast_behind.pth"), "w") as file:
-        file.write(BEHIND)
-    with open(os.path.join(here, "ready"), "w") as file:
-        file.write(exact + "\n")
-    print(python)
+class Torch:
+    """PyTorch of a version, or of a wheel."""
+
+    def __init__(self, folder, version):
+        self.version, self.here = version, os.path.join(folder, name_of(version))
+        self.python, self.uv = os.path.join(self.here, "bin", "python"), shutil.which("uv")
+        self.path = self.python
+
+    def plan(self):
+        run(*([self.uv, "venv", "--quiet", "--seed", "--python", sys.executable, self.here] if self.uv else
+              [sys.executable, "-m", "venv", self.here]))
+        pip = [self.python, "-m", "pip"]
+        wanted = self.version if self.version.endswith(".whl") else f"torch=={self.version}" + (".*" if self.version.count(".") < 2 else "")
+        (name, self.exact, url, asks), = plan(pip, "--no-deps", "--ignore-installed", wanted)
+        self.alone = [a.split(";")[0].strip() for a in asks if a.startswith("nvidia-cudnn")]
+        self.rest = [a for a in asks if not a.startswith(OURS) and "extra ==" not in a]
+        self.wanted = wanted if wanted.endswith(".whl") else f"{name}=={self.exact}"
+        more = plan(pip, "--no-deps", "--ignore-installed", *self.alone) if self.alone else []
+        self.what = f"PyTorch {self.exact}{' with ' + self.alone[0] if self.alone else ''}"
+        self.bytes = sum(map(bytes_of, [url] + [row[2] for row in more]))
+
+    def make(self):
+        install = ([self.uv, "pip", "install", "--quiet", "--python", self.python] if self.uv else
+                   [self.python, "-m", "pip", "install", "--quiet"])
+        run(*install, *self.rest, "numpy")
+        run(*install, "--no-deps", self.wanted, *self.alone)
+        site = run(self.python, "-c", "import site; print(site.getsitepackages()[0])", stdout=subprocess.PIPE).stdout.strip()
+        with open(os.path.join(site, "vramcast_behind.pth"), "w") as file:
+            file.write(BEHIND)
+
+
+class Package:
+    """A package in front of those that a Python has, with what else it then needs; never a PyTorch."""
+
+    def __init__(self, folder, python, name, version):
+        self.wanted, self.python = f"{name}=={version}", python
+        self.here = self.path = os.path.join(folder, f"{self.wanted}-{hashlib.sha256(python.encode()).hexdigest()[:8]}")
+
+    def plan(self):
+        rows = [row for row in plan([sys.executable, "-m", "pip", "--python", self.python], self.wanted)
+                if row[0] == self.wanted.split("==")[0] or not re.match("(?i)torch(vision|audio)?$|triton|(nvidia|cuda)[-_]", row[0])]
+        self.all = [f"{name}=={version}" for name, version, _, _ in rows] or [self.wanted]
+        self.exact, self.what, self.bytes = self.wanted, " ".join(self.all), sum(bytes_of(row[2]) for row in rows)
+
+    def make(self):
+        run(sys.executable, "-m", "pip", "--python", self.python, "install", "--quiet", "--no-deps", "--target", self.here, *self.all)
+
+
+def need(wanted):
+    """Makes what is not there, after it said what all of it costs."""
+    missing = [w for w in wanted if not os.path.exists(os.path.join(w.here, "ready"))]
+    at = missing[0] if missing else None
+    try:
+        for at in missing:
+            shutil.rmtree(at.here, ignore_errors=True)
+            at.plan()
+        for at in missing:
+            say(f"{at.what}: " + (f"{at.bytes / 1e6:,.0f} MB to fetch" if at.bytes else "nobody says how much it is") + f", into {at.here}")
+        if len(missing) > 1:
+            say(f"{sum(w.bytes for w in missing) / 1e6:,.0f} MB in all")
+        for at in missing:
+            at.make()
+            with open(os.path.join(at.here, "ready"), "w") as file:
+                file.write(at.exact + "\n")
+    except (subprocess.CalledProcessError, OSError, ValueError) as error:
+        shutil.rmtree(at.here, ignore_errors=True)
+        what = f"PyTorch {at.version}" if isinstance(at, Torch) else at.wanted
+        sys.exit(f"vramcast env: {what} could not be installed: {str(error)[:160]}")
+    for w in wanted:
+        print(w.path)
 
 
 def main():
-    folder, what, version = sys.argv[1], sys.argv[2], (sys.argv[3:] or [""])[0]
+    folder, what, *words = sys.argv[1:]
     there = sorted(v for v in os.listdir(folder) if os.path.isdir(os.path.join(folder, v)))
     if what == "list":
         for v in there:
-            whole = "" if ready(folder, v) else "  (not whole: 'vramcast env " + v + "' makes it anew)"
-            print(f"{v:<8} {size(os.path.join(folder, v)) / 1e6:8,.0f} MB  {os.path.join(folder, v, 'bin', 'python')}{whole}")
-    elif what == "remove" and version not in there:
-        sys.exit(f"vramcast env: there is no environment {version} ('vramcast env --list')")
+            here = os.path.join(folder, v)
+            python = os.path.join(here, "bin", "python")
+            whole = "" if os.path.exists(os.path.join(here, "ready")) else f"  (not whole: 'vramcast env {v}' makes it anew)"
+            print(f"{v:<8} {size(here) / 1e6:8,.0f} MB  {python if os.path.exists(python) else here}{whole}")
+    elif what == "remove" and words[0] not in there:
+        sys.exit(f"vramcast env: there is no environment {words[0]} ('vramcast env --list')")
     elif what == "remove":
-        shutil.rmtree(os.path.join(folder, version))
+        shutil.rmtree(os.path.join(folder, words[0]))
+    elif what == "make":
+        need([Torch(folder, words[0])])
     else:
-        try:
-            make(folder, version)
-        except (subprocess.CalledProcessError, OSError, ValueError) as error:
-            shutil.rmtree(os.path.join(folder, version), ignore_errors=True)
-            sys.exit(f"vramcast env: PyTorch {version} could not be installed: {str(error)[:160]}")
+        named = [w.split("=", 1) for w in words[1:]]
+        need([Torch(folder, v) if n == "torch" else Package(folder, words[0], n, v) for n, v in named])
 
 
 main()

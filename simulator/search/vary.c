@@ -143,6 +143,30 @@ static void begin_key(struct vc_vary_key *k, const char *name, size_t len)
 		k->option |= !strcmp(k->name, options[i]);
 }
 
+static int next_key(struct vc_vary *v, const char *name, size_t n, struct vc_error *err)
+{
+	if (v->keys == VC_VARY_KEYS)
+		return vc_fail(err, VC_EUSAGE, "--vary: at most %d keys", VC_VARY_KEYS);
+	for (size_t i = 0; i < v->keys; i++)
+		if (!strncmp(v->key[i].name, name, n) && !v->key[i].name[n])
+			return vc_fail(err, VC_EUSAGE, "--vary %s is given twice: write all its "
+				       "values in one, %s=A,B", v->key[i].name, v->key[i].name);
+	begin_key(&v->key[v->keys++], name, n);
+	return VC_OK;
+}
+
+static int count_runs(struct vc_vary *v, struct vc_error *err)
+{
+	const struct vc_vary_key *k = &v->key[v->keys - 1];
+
+	if (!k->n)
+		return vc_fail(err, VC_EUSAGE, "--vary %s: no values", k->name);
+	v->runs = (v->keys == 1 ? 1 : v->runs) * k->n;
+	if (v->runs > MOST * 10ul)
+		return vc_fail(err, VC_EUSAGE, "--vary: %zu combinations are too many", v->runs);
+	return VC_OK;
+}
+
 int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err)
 {
 	struct vc_vary_key *k = &v->key[v->keys];
@@ -151,22 +175,18 @@ int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err)
 	if (!equals || equals == text || equals - text >= VC_VARY_NAME)
 		return vc_fail(err, VC_EUSAGE, "--vary %s: write KEY=VALUES, as in batch=8,16,32",
 			       text);
-	if (v->keys == VC_VARY_KEYS)
-		return vc_fail(err, VC_EUSAGE, "--vary: at most %d keys", VC_VARY_KEYS);
-	for (size_t i = 0; i < v->keys; i++)
-		if (!strncmp(v->key[i].name, text, (size_t)(equals - text)) &&
-		    !v->key[i].name[equals - text])
-			return vc_fail(err, VC_EUSAGE, "--vary %s is given twice: write all its "
-				       "values in one, %s=A,B", v->key[i].name, v->key[i].name);
-	v->keys++;
-	begin_key(k, text, (size_t)(equals - text));
+	VC_TRY(next_key(v, text, (size_t)(equals - text), err));
 	VC_TRY(k->option ? words(k, equals + 1, err) : numbers(k, equals + 1, err));
-	if (!k->n)
-		return vc_fail(err, VC_EUSAGE, "--vary %s: no values", k->name);
-	v->runs = (v->keys == 1 ? 1 : v->runs) * k->n;
-	if (v->runs > MOST * 10ul)
-		return vc_fail(err, VC_EUSAGE, "--vary: %zu combinations are too many", v->runs);
-	return VC_OK;
+	return count_runs(v, err);
+}
+
+int vc_vary_words(struct vc_vary *v, const char *name, const struct vc_list *values,
+		  struct vc_error *err)
+{
+	VC_TRY(next_key(v, name, strlen(name), err));
+	for (size_t i = 0; i < values->n; i++)
+		VC_TRY(push(&v->key[v->keys - 1], values->at[i], strlen(values->at[i]), err));
+	return count_runs(v, err);
 }
 
 /* ---- one run a line ---- */

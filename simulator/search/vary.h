@@ -3,9 +3,9 @@
  * line. */
 #pragma once
 
-#include "common/error.h"
+#include "common/opt.h"
 
-enum { VC_VARY_KEYS = 8, VC_VARY_NAME = 64 };
+enum { VC_VARY_KEYS = 8, VC_VARY_NAME = 64, VC_VARY_MOST = 256 };
 
 struct vc_vary_key {
 	char name[VC_VARY_NAME];
@@ -29,6 +29,9 @@ struct vc_vary {
  * own, are set apart by '|'; with no '|' a comma does it where the next word starts a setting that
  * occurred before. Errors: VC_EUSAGE, VC_ENOMEM. */
 int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err);
+/* These values as they are, VC_VARY_MOST at most. */
+int vc_vary_words(struct vc_vary *v, const char *name, const struct vc_list *values,
+		  struct vc_error *err);
 /* A file, or "-", with one run a line, {"id":7,"batch":8,"gpu":"t4"}, and the same keys in each.
  * Without "id" a run is known by the number of its line, from 0. No lines are no runs. Errors:
  * VC_EUSAGE, VC_EFORMAT, VC_EIO, VC_ENOMEM. */

@@ -9,23 +9,14 @@ unset VIRTUAL_ENV PYTHONPATH
 run env 2.10; expect "what cannot be fetched is one sentence" 1 '' 'vramcast env: PyTorch 2.10 could not be installed'
 check "and leaves nothing" test ! -e "$TMP/cache/vramcast/env/2.10"
 mkdir "$TMP/wheels"; library=$(dirname "$VRAMCAST")/libvramcast_trace.so; [ -f "$library" ] || library=/proc/self/exe # something that is ELF
-python3 - "$TMP/wheels" "$library" << 'P'
-import sys, zipfile
-def wheel(name, version, module, text, requires=()):
-    info = f"{name}-{version}.dist-info/"
-    with zipfile.ZipFile(f"{sys.argv[1]}/{name}-{version}-py3-none-any.whl", "w") as z:
-        z.writestr(module, text)
-        if name == "torch":
-            z.write(sys.argv[2], "torch/lib/libtorch_cuda.so")
-        z.writestr(info + "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n" + "".join(f"Requires-Dist: {r}\n" for r in requires))
-        z.writestr(info + "WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        z.writestr(info + "RECORD", "")
+PYTHONPATH=tests/support python3 - "$TMP/wheels" "$library" << 'P'
+from wheels import wheel
 needs = ['filelock', 'nvidia-cudnn-cu12==9.1.0; platform_system == "Linux"', "nvidia-cublas-cu12==12.8", "triton==3.5", 'opt-einsum; extra == "opt"']
 for version in ("2.10.0", "2.10.1", "2.9.1"):
-    wheel("torch", version, "torch/__init__.py", f"import types\n__version__ = '{version}'\n_C = types.SimpleNamespace()\nbackends = types.SimpleNamespace(cuda=types.SimpleNamespace(is_built=lambda: False))\n", needs)
-wheel("nvidia_cudnn_cu12", "9.1.0", "nvidia/cudnn/lib/libcudnn.so.9", "x" * 2500000)
+    wheel("torch", version, {"torch/__init__.py": f"import types\n__version__ = '{version}'\n_C = types.SimpleNamespace()\nbackends = types.SimpleNamespace(cuda=types.SimpleNamespace(is_built=lambda: False))\n"}, needs)
+wheel("nvidia_cudnn_cu12", "9.1.0", {"nvidia/cudnn/lib/libcudnn.so.9": "x" * 2500000})
 for name in ("filelock", "numpy", "triton", "nvidia_cublas_cu12"):
-    wheel(name, "1.0", name + "/__init__.py", "")
+    wheel(name, "1.0", {name + "/__init__.py": ""})
 P
 run env 2.10; expect "PyTorch of that version is made" 0 "cache/vramcast/env/2.10/bin/python" 'PyTorch 2.10.1 with nvidia-cudnn-cu12==9.1.0: 3 MB to fetch'
 python=$TMP/cache/vramcast/env/2.10/bin/python

@@ -2,21 +2,10 @@
 # rerun.sh - the program itself answers for values that nobody recorded. The program is one in C on a stand-in for
 # PyTorch's allocator (tests/tracer/torch_standin/train.c), on the null GPU.
 . tests/support/tap.sh
-command -v cc > /dev/null || { skip "asking the program" "no cc"; finish; }
-py=$(python3 -c 'import sys; print(sys.executable)') || { skip "asking the program" "no python3"; finish; }
-B=$PWD/${BUILD:-build}; case $VRAMCAST in /*) ;; *) VRAMCAST=$PWD/$VRAMCAST ;; esac
-mkdir -p "$TMP/site/torch/lib" "$TMP/own"; : > "$TMP/site/torch/__init__.py"
-echo 'int cudnnGetVersion(void); int ask(void) { return cudnnGetVersion(); }' > "$TMP/want.c"
-cc -shared -fPIC -Wl,--no-as-needed -o "$TMP/site/torch/lib/libtorch_cuda.so" "$TMP/want.c" -L"$B/nullgpu" -l:vcnull-libcudnn.so.9 -l:vcnull-libcudart.so.12
-export LD_LIBRARY_PATH="$B/tests/tracer/torch/lib" PYTHONPATH="$TMP/site" XDG_CACHE_HOME="$TMP/cache" PATH="$(dirname "$py"):$PATH"
-export RUNS="$TMP/runs" VRAMCAST_NULL_CUDNN_LIBRARY=; unset PYTORCH_CUDA_ALLOC_CONF
-train=$B/tests/tracer/torch/lib/train
+. tests/support/standin.sh
 cd "$TMP/own" || exit 1
 card=rtx3060-12g
 dry() { "$VRAMCAST" dryrun -q -g $card "$@" > said 2>&1 || { cat said; false; }; } # VARIABLE=... before it
-runs() { [ -e "$RUNS" ] && wc -l < "$RUNS" || echo 0; }
-# ran NAME N: so often since the last time
-ran() { touch "$RUNS"; if [ "$(runs)" = "$2" ]; then pass "$1"; else fail "$1" "runs: $(tr '\n' ' ' < "$RUNS"), expected $2"; fi; rm -f "$RUNS"; }
 sim() { run sim --no-advice "$@"; }
 peak() { sed -n 's/.*"peak_reserved": \([0-9]*\).*/\1/p' "$TMP/out" | head -n 1; }
 

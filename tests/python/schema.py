@@ -54,6 +54,8 @@ QUESTIONS = {
     "ranks": [[*PAIR, LM], [*PAIR, "--capacity", "300MiB"], [LM, LM]],
     "gpus": [[]],
     "doctor": [[]],
+    "history": [[]],
+    "dryrun": [["-g", "t4", "--vary", "n=1,2", "--", "true", "{n}"]],
 }
 TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict,
          "array": list, "null": type(None)}
@@ -106,7 +108,7 @@ def schema(name):
 
 def documents(command, words):
     done = subprocess.run([PROGRAM, command, "-q", "--json", *words], text=True, capture_output=True)
-    assert done.returncode in ((0, 1) if command == "doctor" else (0, 3, 4, 5, 6)), done.stderr
+    assert done.returncode in ((0, 1) if command in ("doctor", "dryrun") else (0, 3, 4, 5, 6)), done.stderr
     lines = done.stdout.splitlines() if command == "sweep" else [done.stdout]
     return [json.loads(line, object_pairs_hook=once) for line in lines]
 
@@ -209,6 +211,10 @@ with open(PRICES, "w") as stream:
     stream.write("# dollars an hour, 2026-11-22\nname,price\nt4,0.35\na100-80g-sxm,1.9\n")
 with open(LENGTHS, "w") as stream:
     stream.write("64 1000\n384 5\n")
+if len(sys.argv) > 2:  # schema.py COMMAND FILE: a document that somebody else asked for
+    with open(sys.argv[2]) as stream:
+        wrong = list(differences(json.load(stream), schema(sys.argv[1]), schema(sys.argv[1])))
+    sys.exit("; ".join(wrong[:5]) or 0)
 for one in QUESTIONS:
     add(one)
 tap.run(dict(globals()))

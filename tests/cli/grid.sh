@@ -1,0 +1,94 @@
+#!/bin/bash
+# grid.sh - dryrun with several values, versions and settings: each is run once and kept, and what grew is told; history and
+# diff of what is kept. The program is one in C on a stand-in for PyTorch's allocator (tests/tracer/torch_standin/train.c).
+. tests/support/tap.sh
+. tests/support/standin.sh
+cd "$TMP/own" || exit 1
+grid() { run dryrun -g rtx3060-12g "$@"; }
+json() { printf '%s' "$out" | "$py" -c "import json, sys; d = json.load(sys.stdin); print($1)"; }
+
+grid --vary batch=2,4,6 -- "$train" --batch {batch}
+expect "a dry run a value" 0 '^ *6 +[0-9.]+ [MG]iB +[0-9.]+ [MG]iB +[0-9.]+ [MG]iB .* fits +[0-9a-f]{8}'
+expect "what is the most that fits, and what takes the least" 0 'the largest that fits: batch=6; the least memory: batch=2 '
+expect "what grew from one to the next" 0 'from batch=2 to batch=4: [0-9.]+ [MG]iB -> '
+ran "each is run once" 3
+first=$out; grid --vary batch=2,4,6 -- "$train" --batch {batch}; ran "and not again" 0
+check "with the same answer" test "$out" = "$first"
+grid --vary batch=2,4,6 --again -- "$train" --batch {batch}; ran "unless --again says so" 3
+grid --vary batch=2..8*2 --json -- "$train" --batch {batch}; ran "a range: what is known is not run" 1
+check "peaks are those of a dry run" test "$(json "d['runs'][0]['peak_requested'] / 2 ** 20")" = "$(((32 + 34 + 36 + 38) + 2 * (22 + 24 + 26 + 28))).0"
+check "runs, changes and what is best" test "$(json "len(d['runs']), len(d['changes']), d['largest_that_fits'], d['schema']")" = "3 2 8 vramcast.grid/1"
+grid --vary batch=4,500 --json -- "$train" --batch {batch}
+check "what does not fit is run with more memory" test "$(json "d['runs'][1]['verdict'], d['runs'][1]['peak_reserved'] > 12 << 30")" = "oom True"
+grid --exit-code verdict --vary batch=4,500 -- "$train" --batch {batch}; expect "--exit-code verdict" 3 ' oom '
+rm -f "$RUNS"
+grid --env WORKSPACE=0,64 --conf '' --conf max_split_size_mb:64 -- "$train" --batch 2
+expect "variables and settings are a grid" 0 '^ *max_split_size_mb:64 +64 .* fits'; ran "of four runs" 4
+grid --env WORKSPACE=0,300 --json -- "$train" --batch 2
+check "the first request that differs" test "$(json "d['changes'][0]['first_difference']['kind'], d['changes'][0]['first_difference']['b']['size']")" = "only_in_b $((300 << 20))"
+grid --vary word=a,b -- "$train" --batch 2 {word}; expect "words, too" 0 '^ *b .* fits'; rm -f "$RUNS"
+grid --vary batch=0,2 -- "$train" --batch {batch}; expect "one that does not run is a row, and says why" 1 'did not run.*'
+expect "with what it said" 1 'ended with code 5 and left no recording; what it said is in '; rm -f "$RUNS"
+
+# killed, and gone on with
+cat > slow.sh << E2
+#!/bin/sh
+sleep 0.2; exec $train --batch "\$1"
+E2
+setsid "$VRAMCAST" dryrun -q -g rtx3060-12g -j 1 --vary batch=11,12,13,14,15,16 -- sh slow.sh {batch} > /dev/null 2>&1 & pid=$!
+for _ in $(seq 100); do [ "$(runs)" -ge 3 ] && break; sleep 0.1; done
+kill -9 -- "-$pid" 2> /dev/null; wait "$pid" 2> /dev/null; had=$(runs); rm -f "$RUNS"
+run history --json; kept=$(json "sum('slow.sh' in r['command'] for r in d['runs'])")
+grid --vary batch=11,12,13,14,15,16 -- sh slow.sh {batch}; expect "after a SIGKILL it goes on" 0 '^ *16 .* fits'
+check "some runs were there ($kept of $had)" test "$kept" -ge 1
+ran "the others were made" $((6 - kept))
+check "nothing half-written is left" test -z "$(ls "$XDG_CACHE_HOME/vramcast/runs" | grep '\.vct\.[0-9]*\.vct$')"
+
+run history; expect "what is kept is listed" 0 'run +when +card +torch'
+run history batch=16 --json; check "or what has these words" test "$(json "len(d['runs']), d['runs'][0]['with'], d['runs'][0]['card']")" = "1 batch=16 rtx3060-12g"
+a=$(json "d['runs'][0]['run'][:8]"); run history batch=11 --json; b=$(json "d['runs'][0]['run']")
+run diff "$b" "$a"; expect "any two are held against each other" 0 'B needs more than A'
+run diff "$b" "$a" --json; check "by kind" test "$(json "[k['kind'] for k in d['kinds']]")" = "['tensors']"
+grid --vary batch=2,4 --json -- "$train" --batch {batch}; printf '%s' "$out" > "$TMP/grid.json"
+check "a grid and its changes are what the schema says" "$py" "$OLDPWD/tests/python/schema.py" dryrun "$TMP/grid.json"
+run diff 00000000 "$a"; expect "a number that no run has is a file that is not there" 1 '' 'cannot open 00000000'
+
+echo 'n = 2' > mine.py; printf 'import os, mine\nos.execv("%s", ["train", "--batch", str(mine.n)])\n' "$train" > script.py
+grid --vary x=1 -- "$py" script.py {x}; grid --vary x=1 -- "$py" script.py {x}; ran "a script in Python is run once, too" 1
+
+# other versions, from wheels that are made up and a folder in place of an index
+if "$py" -c 'import venv, ensurepip' 2> /dev/null; then
+	export PIP_NO_INDEX=1 PIP_FIND_LINKS=$TMP/wheels PIP_DISABLE_PIP_VERSION_CHECK=1 UV_NO_INDEX=1 UV_FIND_LINKS=$TMP/wheels UV_CACHE_DIR=$TMP/uv
+	unset PYTHONPATH
+	mkdir "$TMP/wheels"; PYTHONPATH=$OLDPWD/tests/support "$py" - "$TMP/wheels" "$TMP/site/torch/lib/libtorch_cuda.so" << 'P'
+from wheels import wheel
+init = "import types\n__version__ = '%s'\n_C = types.SimpleNamespace()\nbackends = types.SimpleNamespace(cuda=types.SimpleNamespace(is_built=lambda: False))\n"
+for version in ("2.8.0", "2.9.1"):
+    wheel("torch", version, {"torch/__init__.py": init % version})
+for version in ("1.0", "2.0"):
+    wheel("layers", version, {"layers.py": f"wide = {version}\n"}, ["helper==" + version, "torch", "nvidia-big==1"])
+    wheel("helper", version, {"helper.py": f"version = '{version}'\n"})
+wheel("numpy", "1.0", {"numpy/__init__.py": ""}); wheel("nvidia_big", "1", {"nvidia_big.py": ""})
+P
+	printf 'import os, sys\nimport torch, layers, helper\nassert float(helper.version) == layers.wide\nbatch = int(2 * layers.wide) + (torch.__version__ == "2.9.1")\nos.environ["LD_LIBRARY_PATH"] += ":%s"\nos.execv("%s", ["train", "--batch", str(batch)])\n' "$LD_LIBRARY_PATH" "$train" > versions.py
+	"$py" -m venv --without-pip "$TMP/u"
+	run dryrun -g rtx3060-12g --torch 2.8,2.9.1 --package layers=1.0,2.0 -- "$TMP/u/bin/python" versions.py
+	expect "releases of PyTorch and of a package" 0 '^ *2\.9\.1 +2\.0 .* fits' 'layers==2\.0 helper==2\.0: nobody says how much|layers==2\.0 helper==2\.0: 0 MB to fetch'
+	check "their cost is said before" grep -q 'MB in all' <<< "$err"; ran "in four runs" 4
+	run dryrun -g rtx3060-12g --torch 2.8,2.9.1 --package layers=1.0,2.0 --json -- "$TMP/u/bin/python" versions.py; ran "once" 0
+	check "each with its version" test "$(json "[(r['peak_requested'] >> 20) - 140 for r in d['runs']]")" = "[200, 400, 300, 500]"
+	check "what it needs comes along, PyTorch and CUDA do not" test -z "$(ls "$XDG_CACHE_HOME"/vramcast/env/layers*/ | grep -i 'torch\|nvidia')"
+	run env --list; expect "they are listed" 0 'layers==2\.0-[0-9a-f]{8} '
+	run dryrun -g rtx3060-12g --torch 2.8,"$TMP/wheels/torch-2.9.1-py3-none-any.whl" --package layers=1.0 -- "$TMP/u/bin/python" versions.py
+	expect "a wheel is a version, too" 0 'torch-2.9.1-py3-none-any.whl +1.0 .* fits'
+	run dryrun -g rtx3060-12g --torch 2.8,2.7x --package layers=1.0 -- "$TMP/u/bin/python" versions.py; expect "what is no version" 2 '' "'2.7x' is no version of PyTorch"
+	run dryrun -g rtx3060-12g --torch 2.8,2.7 -- "$TMP/u/bin/python" versions.py; expect "what there is not" 125 '' 'PyTorch 2.7 could not be installed'
+else
+	skip "other versions" "no venv"
+fi
+for bad in "--vary batch" "--vary =2" "--env X=" "--vary a=1 --vary a=2" "--package x"; do
+	grid $bad -- "$train" --batch 2; expect "dryrun $bad" 2 '' 'write NAME=A,B|given twice'
+done
+grid --vary other=2 -- "$train" --batch 2; expect "a value that stands nowhere" 2 '' '\{other\} stands nowhere in the command line'
+run dryrun -g t4 -g l4 --vary batch=2 -- "$train" --batch {batch}; expect "one card" 2 '' 'several runs play one card'
+finish

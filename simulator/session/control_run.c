@@ -13,13 +13,14 @@ enum { GRAM = 4,   /* requests in a row that say where both go on together */
 struct side {
 	const struct vc_recording *rec;
 	uint64_t *size, *life, *stream, n; /* life: requests until it is given back */
+	uint64_t *freed;                   /* frees before it, of all */
 	uint64_t order;                    /* of requests and frees, as a number */
 };
 
 static int read_side(const struct vc_recording *rec, struct side *s, struct vc_error *err)
 {
 	const struct vc_trace *t = &rec->trace;
-	uint64_t most = 0, words[3], *at;
+	uint64_t most = 0, freed = 0, words[3], *at;
 
 	*s = (struct side){ .rec = rec };
 	for (size_t i = 0; i < t->n; i++)
@@ -27,8 +28,9 @@ static int read_side(const struct vc_recording *rec, struct side *s, struct vc_e
 	s->size = calloc(t->n + 1, sizeof(*s->size));
 	s->life = calloc(t->n + 1, sizeof(*s->life));
 	s->stream = calloc(t->n + 1, sizeof(*s->stream));
+	s->freed = calloc(t->n + 1, sizeof(*s->freed));
 	at = calloc(most + 1, sizeof(*at)); /* one more than the place of a block */
-	if (!s->size || !s->life || !s->stream || !at) {
+	if (!s->size || !s->life || !s->stream || !s->freed || !at) {
 		free(at);
 		return vc_nomem(err, "the requests of a recording");
 	}
@@ -41,10 +43,12 @@ static int read_side(const struct vc_recording *rec, struct side *s, struct vc_e
 		if (ev->kind == VC_EV_ALLOC) {
 			s->size[s->n] = ev->size;
 			s->stream[s->n] = ev->stream;
+			s->freed[s->n] = freed;
 			s->life[s->n++] = UINT64_MAX;
 			at[ev->id] = s->n;
 		} else {
 			s->life[at[ev->id] - 1] = s->n - at[ev->id];
+			freed++;
 		}
 		words[0] = s->order;
 		words[1] = ev->kind == VC_EV_ALLOC ? ev->size : at[ev->id];
@@ -57,7 +61,7 @@ static int read_side(const struct vc_recording *rec, struct side *s, struct vc_e
 
 static void release(struct side *s)
 {
-	VC_FREE(s->size, s->life, s->stream);
+	VC_FREE(s->size, s->life, s->stream, s->freed);
 }
 
 /* ---- where both go on together ---- */
@@ -114,34 +118,52 @@ static void resume(const struct side *a, const struct side *b, const struct gram
 
 /* ---- what differs ---- */
 
-static void note(struct vc_control_run *t, uint64_t recorded, uint64_t run)
+static int note(struct vc_control_run *t, struct vc_differs d, struct vc_error *err)
 {
-	if (recorded > run && recorded - run > t->more)
-		t->more = recorded - run;
-	if (run > recorded && run - recorded > t->less)
-		t->less = run - recorded;
+	if (d.recorded > d.run && d.recorded - d.run > t->more)
+		t->more = d.recorded - d.run;
+	if (d.run > d.recorded && d.run - d.recorded > t->less)
+		t->less = d.run - d.recorded;
+	if (!vc_vec_room(t->differs, t->differ_cap, t->differ + 1))
+		return vc_nomem(err, "what differs");
+	t->differs[t->differ++] = d;
+	return VC_OK;
+}
+
+/* Frees of what both have, between request `from` - 1 and request i, which only the recording makes
+ * as it does those in between. */
+static uint64_t frees_before(const struct side *a, uint64_t from, uint64_t i)
+{
+	uint64_t n = a->freed[i] - (from ? a->freed[from - 1] : 0);
+
+	for (uint64_t k = from; k < i; k++)
+		n -= a->life[k] < i - k;
+	return n;
 }
 
 /* Requests i..x of the recording stand where the run has j..y: as many of both as there are differ
  * in size, the others are one side's. */
-static void count_hole(struct vc_control_run *t, const struct side *a, const struct side *b,
-		       uint64_t i, uint64_t x, uint64_t j, uint64_t y)
+static int count_hole(struct vc_control_run *t, const struct side *a, const struct side *b,
+		      uint64_t i, uint64_t x, uint64_t j, uint64_t y, struct vc_error *err)
 {
 	for (; i < x && j < y; i++, j++) {
 		t->resized++;
 		t->at_once += !a->life[i] && !b->life[j];
-		note(t, a->size[i], b->size[j]);
+		VC_TRY(note(t, (struct vc_differs){ j, a->size[i], b->size[j], a->life[i], 0 },
+			    err));
 	}
-	for (; i < x; i++) {
+	for (uint64_t from = i; i < x; i++) {
 		t->only_recorded++;
 		t->at_once += !a->life[i];
-		note(t, a->size[i], 0);
+		VC_TRY(note(t, (struct vc_differs){ j, a->size[i], 0, a->life[i],
+						    frees_before(a, from, i) }, err));
 	}
 	for (; j < y; j++) {
 		t->only_run++;
 		t->at_once += !b->life[j];
-		note(t, 0, b->size[j]);
+		VC_TRY(note(t, (struct vc_differs){ j, 0, b->size[j], 0, 0 }, err));
 	}
+	return VC_OK;
 }
 
 /* Do both go on alike behind one request that differs? */
@@ -157,10 +179,11 @@ static int compare(struct vc_control_run *t, const struct side *a, const struct 
 	struct gram *g = grams_of(b, &n, err);
 	uint64_t i = 0, j = 0;
 	bool began = !a->rec->device->has_start;
+	int r = VC_OK;
 
 	if (!g)
 		return VC_ENOMEM;
-	while (i < a->n || j < b->n) {
+	while (r == VC_OK && (i < a->n || j < b->n)) {
 		uint64_t x = i, y = j;
 
 		if (i < a->n && j < b->n && a->size[i] == b->size[j] && (began || j)) {
@@ -177,16 +200,13 @@ static int compare(struct vc_control_run *t, const struct side *a, const struct 
 			resume(a, b, g, n, &x, &y);
 		}
 		/* one that begins later or ends earlier says nothing of the rest */
-		if (began && x < a->n)
-			count_hole(t, a, b, i, x, j, y);
-		else
-			count_hole(t, a, b, i, x, y, y);
+		r = count_hole(t, a, b, i, x, began && x < a->n ? j : y, y, err);
 		began = true;
 		i = x;
 		j = y;
 	}
 	free(g);
-	return VC_OK;
+	return r;
 }
 
 static int peak_of(const struct vc_recording *rec, uint64_t *peak, struct vc_error *err)
@@ -221,6 +241,12 @@ int vc_control_compare(const struct vc_recording *recorded, const struct vc_reco
 	release(&a);
 	release(&b);
 	return r;
+}
+
+void vc_control_fini(struct vc_control_run *t)
+{
+	free(t->differs);
+	*t = (struct vc_control_run){ 0 };
 }
 
 void vc_control_interval(const struct vc_control_run *t, uint64_t peak, uint64_t *low,

@@ -5,6 +5,8 @@
 #include <math.h>
 
 #include "simulator/replay/transform.h"
+#include "simulator/session/carry.h"
+#include "simulator/session/completion.h"
 #include "simulator/session/job.h"
 #include "simulator/session/verify.h"
 
@@ -153,8 +155,10 @@ struct vc_rerun *vc_rerun_open(const struct vc_run_options *opt, struct vc_recor
 
 void vc_rerun_close(struct vc_rerun *r)
 {
-	if (r)
+	if (r) {
 		vc_recording_close(&r->control);
+		vc_control_fini(&r->found);
+	}
 	free(r);
 }
 
@@ -200,6 +204,33 @@ static void span(const struct vc_control_run *t, const double *peak, unsigned n,
 		out->most = high < 0x1p62 ? (uint64_t)high : 1ull << 62;
 }
 
+/* What the recording and its control run differ in, into the run: it is no recording then. */
+static int carry_over(const struct vc_rerun *r, struct vc_recording *rec, struct vc_reran *out,
+		      struct vc_error *err)
+{
+	struct vc_trace t, *is = &rec->trace;
+	int rc;
+
+	if (r->found.same || r->seeds > 1 || r->made.n || r->of->device->has_start)
+		return VC_OK;
+	rc = vc_carry(&r->found, &r->control, rec, VC_CARRY_HIGH, &out->high, err);
+	if (rc > 0)
+		rc = vc_carry(&r->found, &r->control, rec, VC_CARRY_LOW, &t, err);
+	if (rc <= 0)
+		return rc;
+	t.meta = is->meta;
+	t.reads = is->reads;
+	is->meta = NULL;
+	vc_trace_fini(is);
+	*is = t;
+	for (size_t i = 0; i < t.n; i++)
+		if (t.ev[i].kind == VC_EV_ALLOC && t.ev[i].id > t.meta->max_id)
+			t.meta->max_id = t.ev[i].id;
+	out->carried = true;
+	out->whole = false;
+	return vc_recording_count(rec, rec->device->device, err);
+}
+
 int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_t n,
 		const struct vc_card *card, struct vc_recording *rec, struct vc_reran *out,
 		struct vc_error *err)
@@ -233,6 +264,61 @@ int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_
 	}
 	if (r->seeds > 1)
 		span(&r->found, each, r->seeds, out);
+	return carry_over(r, rec, out, err);
+}
+
+/* What the control run is off by even with all that the recording has beside it. */
+static int widen_by_rest(const struct vc_rerun *r, const struct vc_plan *all, struct vc_result *out,
+			 struct vc_error *err)
+{
+	struct vc_result recorded = { 0 }, control = { 0 };
+	struct vc_job job = { .rec = r->of };
+
+	for (int k = 0; k < 2; k++) {
+		struct vc_job with = { .rec = &r->control };
+		struct vc_trace t;
+		int rc = vc_carry(&r->found, &r->control, with.rec,
+				  k ? VC_CARRY_HIGH : VC_CARRY_LOW, &t, err);
+
+		VC_TRY(rc);
+		with.events = &t;
+		rc = vc_job_widen(&with, all, &control, err);
+		vc_trace_fini(&t);
+		VC_TRY(rc);
+	}
+	VC_TRY(vc_job_widen(&job, all, &recorded, err));
+	if (recorded.low < control.low)
+		out->low -= control.low - recorded.low < out->low ? control.low - recorded.low :
+								    out->low;
+	if (recorded.high > control.high)
+		out->high += recorded.high - control.high;
+	return VC_OK;
+}
+
+int vc_rerun_interval(const struct vc_rerun *r, const struct vc_recording *run,
+		      const struct vc_reran *ran, const struct vc_plan *plan,
+		      struct vc_result *out, struct vc_error *err)
+{
+	uint64_t less = ran->peak - ran->least, more = ran->most - ran->peak, need;
+	struct vc_plan all = vc_plan_unlimited(plan);
+	struct vc_job job = { .rec = run };
+	struct vc_result free = { 0 };
+
+	if (r->found.same && r->seeds < 2)
+		return VC_OK;
+	vc_completion_default(run, &all);
+	VC_TRY(vc_job_widen(&job, &all, &free, err));
+	need = free.high;
+	job.events = &ran->high;
+	if (ran->carried) {
+		VC_TRY(vc_job_widen(&job, &all, &free, err));
+		VC_TRY(widen_by_rest(r, &all, &free, err));
+	} else {
+		vc_control_interval(&r->found, need, &free.low, &free.high);
+	}
+	out->low = need - less < free.low ? need - less : free.low;
+	out->high = need + more > free.high ? need + more : free.high;
+	out->has_interval = out->low < out->high;
 	return VC_OK;
 }
 

@@ -59,15 +59,26 @@ struct vc_rerun *vc_rerun_open(const struct vc_run_options *opt, struct vc_recor
 			       char why[VC_RERUN_WHY], struct vc_error *err);
 void vc_rerun_close(struct vc_rerun *r); /* NULL is fine */
 
-/* Run it at those values: once or, where the data decide, several times. rec: the first. */
+/* Run it at those values: once or, where the data decide, several times. rec: the first.
+ * vc_trace_fini(&out->high) when done. */
 struct vc_reran {
 	struct vc_ran ran;
 	bool whole;                 /* on the memory of the card that is asked about */
 	uint64_t peak, least, most; /* reserved: of the first; where one more run may end */
+	bool carried;               /* what the control run differs in stands in it: ... */
+	struct vc_trace high;       /* ... the other end of that (carry.h) */
 };
 int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_t n,
 		const struct vc_card *card, struct vc_recording *rec, struct vc_reran *out,
 		struct vc_error *err);
+
+struct vc_plan; /* request.h */
+struct vc_result;
+/* [low, high] of *out, which is what that run needs under the plan: what the control run disagreed
+ * on, carried over where that can be done, and what other runs of the same values were off by. */
+int vc_rerun_interval(const struct vc_rerun *r, const struct vc_recording *run,
+		      const struct vc_reran *ran, const struct vc_plan *plan,
+		      struct vc_result *out, struct vc_error *err);
 
 /* The recorded values, with those that are asked for in their place; returns how many. */
 size_t vc_rerun_values(const struct vc_recording *of, const struct vc_param_value *at, size_t n,

@@ -132,6 +132,11 @@ static int rerun(const struct vc_whatif *w, const struct vc_card *gpu, struct vc
 						(double)w->rerun->found.requests : 1;
 	inherit(w, &p->rec.census);
 	vc_rerun_words(w->rerun, p->ran.ran.unknown, p->trust, sizeof(p->trust));
+	if (p->ran.carried) {
+		size_t n = strlen(p->trust);
+
+		snprintf(p->trust + n, sizeof(p->trust) - n, "; what differs was carried over");
+	}
 	return VC_OK;
 }
 
@@ -177,6 +182,7 @@ static void forget(struct vc_prediction *p)
 	for (size_t k = 0; k < VC_WHATIF_OTHERS; k++)
 		vc_trace_fini(&p->other[k]);
 	vc_recording_close(&p->rec);
+	vc_trace_fini(&p->ran.high);
 	vc_named_plans_free(p->plans);
 	pthread_mutex_destroy(&p->lock);
 }
@@ -617,31 +623,6 @@ static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 	return VC_OK;
 }
 
-/* What the control run disagreed on, and what other runs of the same values were off by. */
-static int widen_by_control(const struct vc_whatif *w, const struct vc_prediction *p,
-			 const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
-{
-	uint64_t need = out->stats.peak_reserved, less = p->ran.peak - p->ran.least;
-	struct vc_plan all = vc_plan_unlimited(plan);
-	struct vc_job job = { .rec = &p->rec };
-	struct vc_result free = { 0 };
-
-	if (w->rerun->found.same && w->rerun->seeds < 2)
-		return VC_OK;
-	if (vc_result_replayed(out) != VC_FITS) {
-		vc_completion_default(&p->rec, &all);
-		VC_TRY(vc_job_widen(&job, &all, &free, err));
-		need = free.high;
-	}
-	vc_control_interval(&w->rerun->found, need, &out->low, &out->high);
-	if (need - less < out->low)
-		out->low = need - less;
-	if (need + (p->ran.most - p->ran.peak) > out->high)
-		out->high = need + (p->ran.most - p->ran.peak);
-	out->has_interval = out->low < out->high;
-	return VC_OK;
-}
-
 int vc_whatif_interval(const struct vc_whatif *w, struct vc_prediction *p,
 		       const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
 {
@@ -649,7 +630,7 @@ int vc_whatif_interval(const struct vc_whatif *w, struct vc_prediction *p,
 	int rc = VC_OK;
 
 	if (w->rerun)
-		return widen_by_control(w, p, plan, out, err);
+		return vc_rerun_interval(w->rerun, &p->rec, &p->ran, plan, out, err);
 	if (p->report.same)
 		return VC_OK;
 	int n = snprintf(settings, sizeof(settings), "%s:%s %s %d %s", plan->model->name,

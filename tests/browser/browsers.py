@@ -106,6 +106,9 @@ class Chromium(Browser):
     def size(self, width, height):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
+    def theme(self, name):
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+
     def js(self, expression):
         r = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in r:
@@ -212,6 +215,12 @@ class Firefox(Browser):
         self.call("WebDriver:SetWindowRect", width=width, height=height)
         w, h = self.js("[innerWidth, innerHeight]")
         self.call("WebDriver:SetWindowRect", width=2 * width - w, height=2 * height - h)
+
+    def theme(self, name):
+        with_rights = "Services.prefs.setIntPref('layout.css.prefers-color-scheme.content-override', %d); return 1;"
+        self.call("Marionette:SetContext", value="chrome")
+        self.call("WebDriver:ExecuteScript", script=with_rights % (0 if name == "dark" else 1), args=[])
+        self.call("Marionette:SetContext", value="content")
 
     def js(self, expression):
         return self.call("WebDriver:ExecuteAsyncScript", args=[], sandbox=None,

@@ -22,5 +22,7 @@ for pair in 'chromium chromium' 'firefox firefox-esr'; do
 	if fetch "$package" "$package"; then which="$which $name"; else skip "$name" "cannot fetch it"; fi
 done
 [ -n "$which" ] || finish
+export AXE=$cache/axe/axe_playwright_python/axe.min.js # axe-core, of any package that has it
+[ -e "$AXE" ] || { python3 -m pip download -q --no-deps -d "$cache/axe" axe-playwright-python && (cd "$cache/axe" && python3 -m zipfile -e ./*.whl .); } > /dev/null 2>&1
 # shellcheck disable=SC2086
 PYTHONDONTWRITEBYTECODE=1 timeout 900 python3 tests/browser/check.py $which

@@ -37,7 +37,7 @@ static void head(struct report *d, const char *title)
 	vc_svg_put(&d->out, "</style>\n</head>\n<body>\n<svg id=\"r-style\" width=\"0\" "
 		   "height=\"0\" aria-hidden=\"true\">\n");
 	vc_theme_write(&d->out, (enum vc_theme)d->cfg->theme);
-	vc_svg_put(&d->out, "</svg>\n");
+	vc_svg_put(&d->out, "</svg>\n<main>\n");
 }
 
 /* The beginning of a table: columns between "|", those of numbers behind "#". */
@@ -319,7 +319,7 @@ static void runs_table(struct report *d)
 	char text[400], b[VC_FORMAT];
 
 	vc_svg_put(&d->out, "<h2 id=\"runs\">Runs</h2>\n");
-	table_head(d, "", "all runs, with the ends of their intervals",
+	table_head(d, "r-scroll", "all runs, with the ends of their intervals",
 		   "Run|Verdict|#Reserved|#at least|#at most|#Allocated|#Flushes|Trust");
 	for (size_t i = 0; i < d->n; i++) {
 		const char *color, *word = vc_verdict_word(&d->runs[i], &color);
@@ -361,7 +361,7 @@ static int script(struct report *d, struct vc_error *err)
 	if (d->runs->curve.n)
 		VC_TRY(vc_instrument_write(&d->out, d->runs, d->n, vc_wants_time(d->cfg, d->runs),
 					   err));
-	vc_svg_put(&d->out, "<script>\n");
+	vc_svg_put(&d->out, "</main>\n<script>\n");
 	for (size_t i = 0; page_js[i]; i++)
 		vc_svg_put(&d->out, "%s", page_js[i]);
 	for (size_t i = 0; instrument_js[i]; i++)
@@ -419,7 +419,7 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 	if (!n || (!runs->curve.n && !vc_result_heap(runs)->n)) {
 		head(&d, "vramcast report");
 		vc_svg_put(&d.out,
-			   "<h1>There is nothing to report</h1>\n<p>%s</p>\n</body>\n</html>\n",
+			   "<h1>There is nothing to report</h1>\n<p>%s</p>\n</main>\n</body>\n</html>\n",
 			   n ? "The trace has no request for memory: nothing was simulated." :
 			       "No run was given.");
 		vc_output_write(out, d.out.text, d.out.n);

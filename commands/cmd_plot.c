@@ -5,6 +5,7 @@
 
 #include "common/vec.h"
 #include "commands/cmd_plot_lines.h"
+#include "commands/live_words.h"
 #include "commands/run_and_write.h"
 #include "simulator/advise/advice_words.h"
 
@@ -12,6 +13,7 @@ struct config {
 	struct vc_run_options run;
 	struct vc_list output;
 	const char *type, *theme, *width, *x, *title;
+	const char *refresh; /* of a report: no option, see cmd_view.c */
 	bool no_footer, no_background, no_advice;
 };
 
@@ -79,6 +81,7 @@ static int params_text(const struct plot *p, const struct vc_sink_type *t, char 
 {
 	const struct { const char *name, *value; } given[] = { { "theme", p->cfg->theme },
 		{ "width", p->cfg->width }, { "x", p->cfg->x }, { "title", p->cfg->title },
+		{ "refresh", p->cfg->refresh },
 		{ "footer", p->cfg->no_footer ? "false" : NULL },
 		{ "background", p->cfg->no_background ? "false" : NULL } };
 	size_t used = 0;
@@ -288,6 +291,15 @@ static int report_run(const void *config, size_t argc, char **argv, struct vc_co
 				       "-o %s: a report is written as .html", c.output.at[i]);
 	c.type = "html";
 	return plot_run(&c, argc, argv, con);
+}
+
+int vc_report_live(size_t n, char **journal, const char *to, const char *refresh,
+		   struct vc_console *con)
+{
+	struct config c = { .run = vc_run_options_none(), .output = { &to, 1 }, .type = "html",
+			    .refresh = refresh, .no_advice = true };
+
+	return plot_run(&c, n, journal, con);
 }
 
 static const struct vc_option report_options[] = {

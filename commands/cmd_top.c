@@ -2,7 +2,6 @@
 /* cmd_top.c - vramcast top: what the processes that are being recorded hold now, once a second. */
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <errno.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,46 +20,6 @@ static const struct vc_option options[] = {
 };
 static const struct vc_option *const tables[] = { options, NULL };
 
-enum { PATH = 4400 };
-
-/* The folder of the journals of a process: what `record` told it. */
-static bool folder_of_process(const char *pid, char *dir)
-{
-	char path[64], *line = NULL;
-	size_t room = 0;
-	bool found = false;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
-	f = fopen(path, "re");
-	while (f && !found && getdelim(&line, &room, '\0', f) > 0) {
-		found = strncmp(line, "VC_DIR=", 7) == 0;
-		if (found)
-			snprintf(dir, PATH, "%s", line + 7);
-	}
-	if (f)
-		fclose(f);
-	free(line);
-	return found;
-}
-
-static int find_folder(const char *what, char *dir, struct vc_error *err)
-{
-	bool number = *what && !what[strspn(what, "0123456789")];
-
-	snprintf(dir, PATH, "%s.journal", what);
-	if (access(dir, R_OK) == 0)
-		return 0;
-	if (!number)
-		return vc_fail(err, VC_EIO, "%s is not being recorded now: there is no folder %s",
-			       what, dir);
-	if (!folder_of_process(what, dir))
-		return vc_fail(err, VC_EIO, "process %s is not being recorded, or is not yours "
-			       "(there is no VC_DIR in its environment)", what);
-	return access(dir, R_OK) == 0 ? 0 :
-	       vc_fail(err, VC_EIO, "the recording of process %s has ended", what);
-}
-
 VC_COMPARE(by_rank, struct vc_live_page,
 	   VC_THEN(VC_ORDER(x->rank, y->rank), VC_ORDER(x->pid, y->pid)))
 
@@ -72,7 +31,7 @@ static size_t read_pages(const char *dir, struct vc_live_page **page)
 
 	while (d && (e = readdir(d))) {
 		size_t len = strlen(e->d_name), end = strlen(VC_LIVE_SUFFIX);
-		char path[PATH + 300];
+		char path[VC_LIVE_PATH + 300];
 
 		if (len < end || strcmp(e->d_name + len - end, VC_LIVE_SUFFIX) != 0)
 			continue;
@@ -125,13 +84,13 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 	const struct config *c = config;
 	const char *what = argc ? argv[0] : "vramcast.vct";
 	struct vc_live_page *page = NULL;
-	char dir[PATH];
+	char dir[VC_LIVE_PATH];
 	size_t n;
 
 	if (argc > 1)
 		return vc_fail(&con->err, VC_EUSAGE, "one recording at a time: vramcast top "
 			       "[FILE|PID]");
-	VC_TRY(find_folder(what, dir, &con->err));
+	VC_TRY(vc_live_folder(what, dir, &con->err));
 	do {
 		n = read_pages(dir, &page);
 		say_all(what, page, n, !c->once && isatty(1));

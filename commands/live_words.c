@@ -1,36 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* live_words.c - see live_words.h. */
+#define _GNU_SOURCE
 #include "commands/live_words.h"
 
-#include "common/emit.h"
+#include <unistd.h>
 
-static const char *time_words(double s, char *buf, size_t n)
+#include "simulator/findings/findings.h"
+
+/* The folder of the journals of a process: what `record` told it. */
+static bool folder_of_process(const char *pid, char *dir)
 {
-	if (s < 120)
-		snprintf(buf, n, "%.0f seconds", s);
-	else if (s < 7200)
-		snprintf(buf, n, "%.0f minutes", s / 60);
-	else
-		snprintf(buf, n, "%.0f hours", s / 3600);
-	return buf;
+	char path[64], *line = NULL;
+	size_t room = 0;
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
+	f = fopen(path, "re");
+	while (f && !found && getdelim(&line, &room, '\0', f) > 0) {
+		found = strncmp(line, "VC_DIR=", 7) == 0;
+		if (found)
+			snprintf(dir, VC_LIVE_PATH, "%s", line + 7);
+	}
+	if (f)
+		fclose(f);
+	free(line);
+	return found;
+}
+
+int vc_live_folder(const char *what, char dir[VC_LIVE_PATH], struct vc_error *err)
+{
+	bool number = *what && !what[strspn(what, "0123456789")];
+
+	snprintf(dir, VC_LIVE_PATH, "%s.journal", what);
+	if (access(dir, R_OK) == 0)
+		return 0;
+	if (!number)
+		return vc_fail(err, VC_EIO, "%s is not being recorded now: there is no folder %s",
+			       what, dir);
+	if (!folder_of_process(what, dir))
+		return vc_fail(err, VC_EIO, "process %s is not being recorded, or is not yours "
+			       "(there is no VC_DIR in its environment)", what);
+	return access(dir, R_OK) == 0 ? 0 :
+	       vc_fail(err, VC_EIO, "the recording of process %s has ended", what);
 }
 
 const char *vc_live_words(const struct vc_live_page *p, char *buf, size_t n)
 {
-	const char *unit = p->marked ? "step" : "second";
-	char size[32], when[64], who[VC_LIVE_NAME + 80] = "";
-
-	buf[0] = '\0';
-	if (p->growth <= 0)
-		return buf;
-	if (p->growing)
-		snprintf(who, sizeof(who), ", because %s keeps %s a %s", p->site[0].name,
-			 vc_bytes_text((uint64_t)p->site[0].growth, size), unit);
-	if (p->left < 0)
-		snprintf(buf, n, "grows by %s a %s%s", vc_bytes_text((uint64_t)p->growth, size),
-			 unit, who);
-	else
-		snprintf(buf, n, "runs out in about %.0f %ss (in %s)%s", p->left, unit,
-			 time_words(p->left * p->seconds_a_step, when, sizeof(when)), who);
+	vc_forecast_text(&(struct vc_forecast){ p->growth, p->left, p->seconds_a_step,
+			 p->growing ? p->site[0].name : NULL, p->site[0].growth,
+			 p->marked ? "step" : "second" }, buf, n);
 	return buf;
 }

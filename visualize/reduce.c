@@ -24,12 +24,26 @@ static size_t drawn(const struct vc_curve *v)
 	return n && v->at[n - 1].ooms ? n : v->n;
 }
 
-/* Whether half of what happens would stand in a twentieth of the width. */
-static bool is_crowded(const struct vc_curve *v)
+/* When the work is done: kernels run on after the last event, but not after a failure. */
+static uint64_t done_ns(const struct vc_result *r, const struct vc_bucket *last)
 {
+	uint64_t end = last->last_ns;
+
+	for (size_t i = 0; i < r->steps.kernels && !r->oom.happened; i++) {
+		const struct vc_kernel_at *k = &r->steps.kernel[i];
+
+		end = k->start_ns + k->duration_ns > end ? k->start_ns + k->duration_ns : end;
+	}
+	return end;
+}
+
+/* Whether half of what happens would stand in a twentieth of the width. */
+static bool is_crowded(const struct vc_result *r)
+{
+	const struct vc_curve *v = &r->curve;
 	size_t n = drawn(v), b = 0;
 	uint64_t events = v->at[n - 1].last_event - v->at[0].first_event;
-	uint64_t span = v->at[n - 1].last_ns - v->at[0].first_ns;
+	uint64_t span = done_ns(r, &v->at[n - 1]) - v->at[0].first_ns;
 
 	for (size_t a = 0; a < n; a++) {
 		while (b < n && v->at[b].last_ns - v->at[a].first_ns <= span / 20)
@@ -43,7 +57,7 @@ static bool is_crowded(const struct vc_curve *v)
 
 bool vc_curve_reads_by_time(const struct vc_result *r)
 {
-	return vc_curve_has_times(r) && !is_crowded(&r->curve);
+	return vc_curve_has_times(r) && !is_crowded(r);
 }
 
 uint64_t vc_curve_time(const struct vc_result *r, uint64_t event)
@@ -201,19 +215,6 @@ static void summarise(struct vc_columns *k)
 		for (int s = 0; s < VC_SLOTS; s++)
 			k->used[s] = k->used[s] || c->layer[s];
 	}
-}
-
-/* When the work is done: kernels run on after the last event, but not after a failure. */
-static uint64_t done_ns(const struct vc_result *r, const struct vc_bucket *last)
-{
-	uint64_t end = last->last_ns;
-
-	for (size_t i = 0; i < r->steps.kernels && !r->oom.happened; i++) {
-		const struct vc_kernel_at *k = &r->steps.kernel[i];
-
-		end = k->start_ns + k->duration_ns > end ? k->start_ns + k->duration_ns : end;
-	}
-	return end;
 }
 
 /* Where the last column ends: beyond the run there is nothing. */

@@ -102,6 +102,9 @@ int vc_page_facts(struct vc_page *p, int y, const struct vc_result *r);
 int vc_page_facts_of(struct vc_page *p, int y, const struct vc_subject *of, size_t n,
 		     unsigned asked);
 
+/* Of a run that grows: the peak of each step, and how it goes on up to the capacity. */
+int vc_page_growth(struct vc_page *p, int y, const struct vc_result *r);
+
 struct vc_tile { char label[48], value[48], note[96]; const char *color; };
 int vc_page_tiles(struct vc_page *p, int y, const struct vc_tile *t, size_t n); /* the y below */
 

@@ -65,6 +65,16 @@ void vc_cause_text(const struct vc_result *r, enum vc_units u, char *buf, size_t
 void vc_help_text(const struct vc_result *r, char *buf, size_t cap);
 /* "each step keeps 4 MiB, most of it at train.py:12 step; the card is full after 3 more"; "". */
 void vc_grows_text(const struct vc_result *r, enum vc_units u, char *buf, size_t cap);
+/* The same of a program that still runs: "runs out in about 340 steps (in 22 minutes), because
+ * attention.py:88 keeps 2.00 MiB a step"; "" where it does not grow. */
+struct vc_forecast {
+	double growth, left, seconds; /* bytes a step; steps until it is full, < 0: not known; so
+				       * long is one */
+	const char *who;              /* or NULL */
+	double who_growth;
+	const char *unit;             /* "step" */
+};
+void vc_forecast_text(const struct vc_forecast *f, char *buf, size_t cap);
 /* The moment: "795 ms, in the optimizer step"; who holds most; what is cached and stranded. */
 void vc_when_text(const struct vc_result *r, bool by_time, char *buf, size_t cap);
 void vc_who_text(const struct vc_result *r, char *buf, size_t cap);

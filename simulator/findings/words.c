@@ -233,8 +233,10 @@ static char *amount(uint64_t bytes, uint64_t all, enum vc_units u, char *buf)
 {
 	if (u == VC_TERMINAL)
 		vc_bytes_text(bytes, buf);
-	else
+	else if (all)
 		vc_format_in(bytes, all, buf);
+	else
+		vc_format_bytes(bytes, buf);
 	return buf;
 }
 
@@ -297,6 +299,35 @@ void vc_grows_text(const struct vc_result *r, enum vc_units u, char *buf, size_t
 		append(buf, cap, "; the next step does not fit");
 	else if (f.left != UINT64_MAX)
 		append(buf, cap, "; the card is full after %" PRIu64 " more", f.left);
+}
+
+static const char *seconds_text(double s, char *buf, size_t n)
+{
+	if (s < 120)
+		snprintf(buf, n, "%.0f seconds", s);
+	else if (s < 7200)
+		snprintf(buf, n, "%.0f minutes", s / 60);
+	else
+		snprintf(buf, n, "%.0f hours", s / 3600);
+	return buf;
+}
+
+void vc_forecast_text(const struct vc_forecast *f, char *buf, size_t cap)
+{
+	char a[VC_FORMAT], when[64];
+
+	*buf = '\0';
+	if (f->growth <= 0)
+		return;
+	if (f->left < 0)
+		append(buf, cap, "grows by %s a %s", vc_bytes_text((uint64_t)f->growth, a),
+		       f->unit);
+	else
+		append(buf, cap, "runs out in about %.0f %ss (in %s)", f->left, f->unit,
+		       seconds_text(f->left * f->seconds, when, sizeof(when)));
+	if (f->who)
+		append(buf, cap, ", because %s keeps %s a %s", f->who,
+		       vc_bytes_text((uint64_t)f->who_growth, a), f->unit);
 }
 
 static void lack_text(const struct vc_result *r, const struct vc_findings *f, char *buf, size_t cap)

@@ -20,8 +20,22 @@ check "begins with it" sh -c 'grep -q "<h1>Grows by 0.15 GiB every step" "$1"' s
 run plot "$TMP/made/varying.json" -t lives -o "$TMP/v.svg"
 check "inputs of varying length are no leak" lacks "$TMP/v.svg" 'a step$|Grows'
 
+run plot $L -o "$TMP/goes-on.svg"
+check "a picture draws how it goes on, up to the card" says "$TMP/goes-on.svg" '^If it goes on like this$'
+cat > "$TMP/line.py" <<'END'
+import re, sys
+text = open(sys.argv[1], encoding="utf-8").read().split("If it goes on like this")[1]
+axis = [(float(y) - 4.5, float(v)) for x, y, v in re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>([\d.]+)</text>', text) if float(x) < 75]
+per = (axis[1][1] - axis[0][1]) / (axis[0][0] - axis[1][0])
+ends = [float(v) for v in re.search(r'class="bads thin" d="M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)"', text).groups()]
+drawn = [(axis[0][0] - y) * per for y in ends]
+print("from %.0f to %.0f" % tuple(drawn))
+sys.exit(any(abs(a - float(b)) > 3 * per + 0.01 * a for a, b in zip(drawn, sys.argv[2:])))
+END
+check "from what is used to what there is: 1,464 and 1,614 MiB" python3 "$TMP/line.py" "$TMP/goes-on.svg" 1464 1614
+run plot "$TMP/made/steady.json" -g t4 -o "$TMP/steady.svg"; check "only where something grows" lacks "$TMP/steady.svg" '^If it goes on'
 run plot "$TMP/made/leak.json" --capacity 1600MiB --context 0 -t advice -o "$TMP/none.svg"
-check "nor is there nothing to change about a leak" says "$TMP/none.svg" '^freeing what each step keeps, in blocks of 150 MiB$'
+check "nor is there nothing to change about a leak" says "$TMP/none.svg" '^freeing what each step keeps, in blocks of 0.15 GiB$'
 run plot tests/recordings/leak-blocks.vct --capacity 600MiB --context 0 --conf '' --conf expandable_segments:True -t compare -o "$TMP/steps.svg"
 check "a step has one number, with and without its marks" says "$TMP/steps.svg" 'of step 3$'
 run plot "$TMP/made/late.json" -g t4 --axis time -o "$TMP/late.svg"; check "kernels after the last allocation are drawn" says "$TMP/late.svg" '^30 ms$'

@@ -89,9 +89,14 @@ expect "top: a process that grows by 64 KiB a step" 0 "^ +grows by 64\.00 KiB a 
 process=$(echo "$out" | awk 'NR == 3 { print $2 }')
 run top --once "$process"
 expect "top: the same by the number of the process" 0 " +$process +- +[0-9.]+ MiB"
+run view --live --once "$process" -o "$TMP/live.html"
+expect "view --live: a report of what is recorded so far" 0 'live.html'
+check "it is told what it is" grep -q '<h1>Grows by 64 KiB every step' "$TMP/live.html"
 wait "$recorder"
 run top --once "$TMP/l.vct"
 expect "top: what is recorded no more" 1 "" "l.vct is not being recorded now"
+run view --live "$TMP/l.vct" -o "$TMP/over.html"
+expect "nor is there a page of it" 1 "" "l.vct is not being recorded now"
 run top --once 1
 expect "top: a process that is not recorded" 1 "" "process 1 is not being recorded, or is not yours"
 run record -o "$TMP/g.vct" --guard 5 --guard-signal KILL -- true

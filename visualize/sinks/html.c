@@ -13,6 +13,14 @@
 
 enum { ROWS = 200, NARROW = 480, NARROW_BYTES = 256 << 10 };
 
+struct config { struct vc_picture picture; uint64_t refresh; };
+static const struct vc_param params[] = {
+	VC_PICTURE_PARAMS,
+	{ "refresh", VC_P_UINT, offsetof(struct config, refresh), "0",
+	  "seconds after which the page reads its file anew; 0: never", NULL },
+	VC_PARAM_END
+};
+
 struct report {
 	struct vc_svg out; /* the document grows here */
 	struct vc_classes classes;
@@ -20,6 +28,7 @@ struct report {
 	const struct vc_picture *cfg;
 	const struct vc_result *runs;
 	size_t n, narrow; /* narrow: bytes of narrow pictures so far */
+	uint64_t refresh;
 };
 
 static void head(struct report *d, const char *title)
@@ -29,8 +38,11 @@ static void head(struct report *d, const char *title)
 	vc_svg_put(&d->out, "<!DOCTYPE html>\n<html lang=\"en\" class=\"%s\">\n<head>\n<meta "
 		   "charset=\"utf-8\">\n<meta name=\"viewport\" "
 		   "content=\"width=device-width\">\n<meta name=\"generator\" "
-		   "content=\"vramcast " VC_VERSION "\">\n<title>%e</title>\n<style>\n",
+		   "content=\"vramcast " VC_VERSION "\">\n<title>%e</title>\n",
 		   klass[d->cfg->theme], title);
+	if (d->refresh)
+		vc_svg_put(&d->out, "<meta http-equiv=\"refresh\" content=\"%u\">\n", d->refresh);
+	vc_svg_put(&d->out, "<style>\n");
 	for (size_t i = 0; page_css[i]; i++)
 		vc_svg_put(&d->out, "%s", page_css[i]);
 	/* One style and one set of patterns for all pictures, which go without. */
@@ -412,14 +424,16 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 		      struct vc_output *out, struct vc_error *err)
 {
 	struct vc_picture fallback;
-	struct report d = { .cfg = vc_picture_config(config, &fallback), .runs = runs, .n = n };
+	struct report d = { .cfg = vc_picture_config(config, &fallback), .runs = runs, .n = n,
+			    .refresh = config ? ((const struct config *)config)->refresh : 0 };
 	char title[256];
 	int rc;
 
 	if (!n || (!runs->curve.n && !vc_result_heap(runs)->n)) {
 		head(&d, "vramcast report");
 		vc_svg_put(&d.out,
-			   "<h1>There is nothing to report</h1>\n<p>%s</p>\n</main>\n</body>\n</html>\n",
+			   "<h1>There is nothing to report</h1>\n<p>%s</p>\n</main>\n"
+			   "</body>\n</html>\n",
 			   n ? "The trace has no request for memory: nothing was simulated." :
 			       "No run was given.");
 		vc_output_write(out, d.out.text, d.out.n);
@@ -449,6 +463,6 @@ static const char *const reads[] = { "timeline", "lives", "segments", "peak",
 const struct vc_sink_type vc_sink_html = {
 	.name = "html", .extension = "html",
 	.summary = "the report: verdict, ledger, pictures and tables in one file",
-	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.advised = true, .side_by_side = true, .write = html_write,
 };

@@ -223,7 +223,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	d->plot = (struct vc_plot){ .page = &d->page, .c = &d->classes, .k = &d->columns };
 	int y = vc_page_header(&d->page, title, run, d->r);
 
-	y = body(d, vc_page_facts(&d->page, y, d->r));
+	y = vc_page_growth(&d->page, body(d, vc_page_facts(&d->page, y, d->r)), d->r);
 	footer(d, y + 120);
 	return vc_page_end(&d->page, y + (cfg->footer ? 450 : 200), out, err);
 }

@@ -4,6 +4,7 @@
 
 #include "common/opt.h"
 #include "common/param.h"
+#include "simulator/models/torch_rules.h"
 #include "simulator/replay/cards.h"
 #include "simulator/replay/model.h"
 #include "simulator/replay/observer.h"
@@ -119,6 +120,24 @@ static void explain_plug(struct vc_output *out, const char *socket, struct plug 
 	}
 }
 
+/* "2.1  expandable segments": what each version of PyTorch changed, and on other devices. */
+static void explain_versions(struct vc_output *out)
+{
+	const struct torch_device_change *d;
+	char left[32];
+
+	vc_output_text(out, "\nWhat changed when:\n");
+	for (const struct torch_rule_change *c = torch_rule_changes; c->what; c++) {
+		snprintf(left, sizeof(left), "  %d.%d", c->major, c->minor);
+		vc_opt_row(out, left, 12, c->what);
+	}
+	for (d = torch_device_changes; d->is.what; d++) {
+		snprintf(left, sizeof(left), "  %s %d.%d", d->device == TORCH_HIP ? "ROCm" :
+			 torch_device_name[d->device], d->is.major, d->is.minor);
+		vc_opt_row(out, left, 12, d->is.what);
+	}
+}
+
 static const char *nearest_topic(const struct vc_command *const *commands, const char *word)
 {
 	const char *names[256];
@@ -149,6 +168,8 @@ static int help_run(const void *config, size_t argc, char **argv, struct vc_cons
 				continue;
 			vc_output_text(out, any ? "\n" : "");
 			explain_plug(out, sockets[k].name, sockets[k].at(i));
+			if (!strcmp(argv[0], "torch") && !strcmp(sockets[k].name, "models"))
+				explain_versions(out);
 			any = true;
 		}
 	}

@@ -30,6 +30,8 @@ static int set_sizes(struct vc_kv_cache *c, uint64_t match, struct vc_error *err
 	for (size_t g = 0; g < c->groups; g++) {
 		common = gcd(common, c->group[g].block_size);
 		multiple *= c->group[g].block_size / gcd(multiple, c->group[g].block_size);
+		if (!c->caching)
+			multiple = 1; /* nobody looks for anything */
 		if (multiple > 1u << 30)
 			return vc_fail(err, VC_EUSAGE, "blocks of the groups of layers have no "
 				       "common multiple below 2^30 tokens");

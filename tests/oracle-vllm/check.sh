@@ -13,7 +13,7 @@ trap 'rm -rf "$t"' EXIT
 "$here/build.sh" $versions
 failed=0
 
-random() { # RELEASE -r|-g
+random() { # RELEASE -r|-g|-l
 	short=${1%.*}; seed=${ORACLE_SEED:-1}; ops=0; scripts=0; out=0; hits=0; different=0
 	while [ "$ops" -lt "${ORACLE_OPS:-500000}" ] && [ "$different" = 0 ]; do
 		set -- "$1" "$2"
@@ -40,10 +40,15 @@ random() { # RELEASE -r|-g
 }
 
 for v in $versions; do
-	for mode in -r -g; do
-		[ $mode = -r ] || "$play" -g 1 1 "${v%.*}" > "$t/s" 2> "$t/err" || continue # its groups are not played
+	for mode in -r -g -l; do
+		[ $mode = -r ] || "$play" $mode 1 1 "${v%.*}" > "$t/s" 2> "$t/err" || continue # its groups are not played
 		if [ -e "$ORACLE_CACHE/vllm/$v/vllm/v1/core/block_pool.py" ] && random "$v" $mode; then
-			echo "ok - vLLM $v$([ $mode = -r ] || echo ", groups of layers"): blocks, the order of the free ones, hits and preemptions are the model's"
+			case $mode in
+			-r) what="blocks, the order of the free ones, hits and preemptions are" ;;
+			-g) what="the same, with groups of layers, are" ;;
+			-l) what="the groups of random layers, bytes of a block, tokens and requests are" ;;
+			esac
+			echo "ok - vLLM $v: $what the model's"
 		else
 			echo "not ok - vLLM $v $mode"; failed=$((failed + 1))
 		fi

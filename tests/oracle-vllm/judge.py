@@ -82,7 +82,7 @@ SPECIAL = {"bc_linter_include": lambda c: c, "bc_linter_skip": lambda c: c, "Mul
            "init_logger": lambda name: types.SimpleNamespace(**{n: quiet for n in ("debug", "info", "warning", "error", "warning_once", "info_once",
                                                                                    "debug_once")}),
            "ConstantList": ConstantList, "cdiv": cdiv, "round_up": lambda a, b: cdiv(a, b) * b, "round_down": lambda a, b: a // b * b,
-           "StructuredOutputRequest": types.SimpleNamespace(from_sampling_params=quiet), "GiB_bytes": 1 << 30, "length_from_prompt_token_ids_or_embeds": lambda ids, embeds: len(ids), "MEDIUM_GPU": "GPU",
+           "get_dtype_size": lambda d: d.itemsize, "StructuredOutputRequest": types.SimpleNamespace(from_sampling_params=quiet), "GiB_bytes": 1 << 30, "length_from_prompt_token_ids_or_embeds": lambda ids, embeds: len(ids), "MEDIUM_GPU": "GPU",
            "sha256_cbor": digest, "sha256": digest, "xxhash": digest, "xxhash_cbor": digest, "sha256_cbor_64bit": digest}
 
 
@@ -200,6 +200,41 @@ def make(o):
 ENCODER_ANSWERS = str(sched_module.Scheduler._try_schedule_encoder_inputs.__annotations__["return"]).count("int") if hasattr(sched_module.Scheduler, "_try_schedule_encoder_inputs") else 0
 
 
+def plan(words, out):
+    """The groups that vLLM makes of layers, and the tokens it says: get_kv_cache_groups, get_kv_cache_capacity."""
+    import importlib
+    o = dict(w.split("=") for w in words)
+    planning = kv_cache_utils
+    if os.path.exists(os.path.join(tree, "vllm/v1/core/kv_cache_planning.py")):  # 0.33 on
+        planning = importlib.import_module("vllm.v1.core.kv_cache_planning")
+    layout = importlib.import_module("vllm.v1.kv_cache_layout").KVCacheLayout.LBNHC
+    caching = bool(int(o["caching"]))
+    layers = {}
+    for kind, n, size, window, block in ((k, *map(int, r)) for k, *r in (w.split("/") for w in o["layers"].split(","))):
+        layer = {"block_size": block, "num_kv_heads": 1, "head_size": size // 4, "dtype": DTYPE, "use_mla": False}
+        spec = {"full": lambda: fill(FullAttentionSpec, **layer), "sliding": lambda: fill(interface.SlidingWindowSpec, sliding_window=window, **layer),
+                "chunked": lambda: fill(interface.ChunkedLocalAttentionSpec, attention_chunk_size=window, **layer),
+                "state": lambda: fill(interface.MambaSpec, block_size=block, shapes=((size // 2,),), dtypes=(DTYPE,), page_size_padded=int(o["padded"]) or None,
+                                      mamba_cache_mode="align" if caching else "none", num_speculative_blocks=int(o["states"]))}[kind]()
+        for _ in range(n):
+            layers[f"layer{len(layers)}"] = spec
+    length, batch = int(o["len"]), int(o["inflight"])
+    cache = Loose(mamba_cache_mode="align" if caching else "none", get_resolved_kv_cache_layout=lambda: layout, num_gpu_blocks_override=None, enable_prefix_caching=caching)
+    config = Loose(model_config=Loose(max_model_len=length), scheduler_config=Loose(disable_hybrid_kv_cache_manager=bool(int(o["onekind"])), max_num_batched_tokens=batch),
+                   parallel_config=Loose(decode_context_parallel_size=1, prefill_context_parallel_size=1), cache_config=cache, attention_config=Loose(), max_in_flight_tokens=batch)
+    try:
+        groups = planning.get_kv_cache_groups(config, layers)
+    except (ValueError, NotImplementedError):
+        print("plan refused", file=out)
+        return
+    sized = planning._pool_bytes_per_block
+    each = sized(config, groups) if sized.__code__.co_argcount == 2 else sized(groups)
+    blocks = int(o["memory"]) // each
+    kv = fill(KVCacheConfig, num_blocks=blocks, kv_cache_tensors=[], kv_cache_groups=groups)
+    tokens, requests = kv_cache_utils.get_kv_cache_capacity(config, kv)
+    print("plan", *(f"{len(g.layer_names)}:{g.kv_cache_spec.block_size}" for g in groups), "bytes", each, "blocks", blocks, "tokens", tokens, f"requests {requests:.6f}", file=out)
+
+
 class Encoders:
     cache_size = num_free_slots = 0
 
@@ -294,7 +329,9 @@ class Player:
             words = line.split()
             if not words or words[0].startswith("#"):
                 continue
-            if words[0] == "c":
+            if words[0] == "p":
+                plan(words[1:], self.out)
+            elif words[0] == "c":
                 self.configure(words[1:])
             elif words[0] == "a":
                 self.add(words[1:])
@@ -306,7 +343,8 @@ class Player:
                 print("abort", state(self.s), file=self.out)
             elif words[0] == "r":
                 print("reset", int(bool(self.s.kv_cache_manager.reset_prefix_cache())), state(self.s), file=self.out)
-        print(f"end preemptions {self.preemptions}", file=self.out)
+        if self.s:
+            print(f"end preemptions {self.preemptions}", file=self.out)
 
 
 for script in sys.argv[2:]:

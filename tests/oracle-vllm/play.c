@@ -5,6 +5,7 @@
  *        play -p -v RELEASE SCRIPT          print what the model does
  *        play -r SEED STEPS RELEASE         write a random script
  *        play -g SEED STEPS RELEASE         the same, with layers of several kinds
+ *        play -l SEED MODELS RELEASE        layers of random models, to be made groups of
  *
  * c blocks=40 block=16 seqs=8 batch=64 len=500 policy=fcfs long=0 whole=1 watermark=0 caching=1:
  * num_gpu_blocks, block_size, max_num_seqs, max_num_batched_tokens, max_model_len,
@@ -16,7 +17,9 @@
  * beginnings of named texts. The output of request N is text 2^30 + N
  * s N: N steps
  * x ID: the request is aborted
- * r: reset_prefix_cache */
+ * r: reset_prefix_cache
+ * p layers=KIND/number/bytes/window/block,... padded=0 len=8192 inflight=2048 caching=1 states=0
+ *   onekind=0 memory=1000: which groups vLLM makes of such layers, and how many tokens it says */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,6 +27,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "simulator/serving/kv_plan.h"
 #include "simulator/serving/serving.h"
 
 enum { LINE = 1 << 16, TEXTS = 64, ANSWER = 1 << 30 };
@@ -178,6 +182,44 @@ static void write_script(uint64_t steps, const char *release, bool groups)
 	}
 }
 
+/* Layers of models: one kind, or full attention beside others, whose tokens take as much or a
+ * power of two more or less. */
+static void write_models(uint64_t models, const char *release)
+{
+	struct vc_vllm_rules rules;
+
+	if (vc_vllm_rules_for(release, &rules) < 0 || !rules.groups)
+		die("not a known release", release);
+	while (models--) {
+		static const uint64_t wide[] = { 512, 1024, 2048, 4096, 768 };
+		uint64_t n = 1 + dice(3), bytes = wide[dice(5)], held = 0, block = 16, padded = 0;
+		uint64_t len = 1024u << dice(8), many = 1 + dice(12), window = 128u << dice(6);
+		bool caching = dice(2);
+
+		for (uint64_t k = dice(3) ? 0 : 1; k; k--)
+			held = 2 * (1 + dice(3000000));
+		if (held) /* what the platform makes of it before */
+			block = 16 * ((held + 16 * bytes - 1) / (16 * bytes));
+		padded = held ? block * bytes : 0;
+		printf("p layers=full/%" PRIu64 "/%" PRIu64 "/0/%" PRIu64, many, bytes, block);
+		for (uint64_t k = 1; !held && k < n; k++) {
+			bool full = k == 2 && dice(2);
+
+			printf(",%s/%" PRIu64 "/%" PRIu64 "/%" PRIu64 "/%" PRIu64,
+			       full ? "full" : dice(4) ? "sliding" : "chunked",
+			       many * (1 + dice(5)) + dice(3), bytes << dice(3),
+			       full ? 0 : window + k, block);
+		}
+		if (held)
+			printf(",state/%" PRIu64 "/%" PRIu64 "/0/%" PRIu64, many * (1 + dice(6)),
+			       held, caching ? block : len);
+		printf(" padded=%" PRIu64 " len=%" PRIu64 " inflight=%" PRIu64 " caching=%d states="
+		       "%" PRIu64 " onekind=%d memory=%" PRIu64 "\n", padded, len,
+		       (uint64_t)2 << (9 + dice(5)), caching, held ? dice(3) : 0,
+		       !held && !dice(6), (uint64_t)1 << (30 + dice(7)));
+	}
+}
+
 /* ---- a script, played ---- */
 struct play {
 	struct vc_requests requests;
@@ -185,7 +227,7 @@ struct play {
 	struct vc_error err;
 	const char *release;
 	gzFile real;             /* NULL: print */
-	uint64_t line, different;
+	uint64_t line, different, plans;
 	char expected[LINE], said[LINE];
 	size_t used;
 	bool open;
@@ -345,10 +387,67 @@ static void add(struct play *p, char *line)
 	ok(p, vc_serving_add(&p->s, (uint32_t)p->requests.n - 1, &p->err));
 }
 
+/* "full/12/4096/0/16,...": the blocks are vLLM's to choose, but for those of states. */
+static void read_layers(struct vc_kv_model *m, const char *at)
+{
+	for (; at; at = strpbrk(at, ", ")) {
+		struct vc_kv_layers new = { VC_KV_FULL, 0, 0, 0, false }, *l = m->of;
+		unsigned long long v[4];
+		char kind[16];
+
+		at += *at == ',';
+		if (sscanf(at, "%15[a-z]/%llu/%llu/%llu/%llu", kind, &v[0], &v[1], &v[2],
+			   &v[3]) != 5)
+			return;
+		while (strcmp(kinds[new.kind], kind))
+			new.kind++;
+		m->of[m->kinds] = new;
+		m->of[m->kinds].bytes = v[1];
+		m->of[m->kinds].window = v[2];
+		while (l->kind != new.kind || l->bytes != v[1] || l->window != v[2])
+			l++; /* to the first such, which may be this one */
+		l->n += v[0];
+		m->kinds += l == &m->of[m->kinds];
+	}
+}
+
+static void plan(struct play *p, const char *line)
+{
+	struct vc_kv_model m = { .kinds = 0 };
+	struct vc_kv_server v = {
+		.minor = (unsigned)strtoul(strchr(p->release, '.') + 1, NULL, 10),
+		.block_size = 16, .max_len = value_of(line, " len="),
+		.max_batch = value_of(line, " inflight=") / 2,
+		.states = value_of(line, " states="), .caching = value_of(line, " caching="),
+		.one_kind = value_of(line, " onekind="),
+	};
+	struct vc_kv_plan out;
+	uint64_t blocks, tokens;
+	double requests;
+
+	read_layers(&m, strstr(line, "layers=") + 7);
+	p->plans++;
+	if (vc_kv_plan(&m, &v, &out, &p->err) < 0) {
+		say(p, "plan refused");
+		end_line(p);
+		return;
+	}
+	blocks = value_of(line, " memory=") / out.block_bytes;
+	tokens = vc_kv_plan_tokens(&out, &v, blocks, &requests);
+	say(p, "plan");
+	for (size_t g = 0; g < out.groups; g++)
+		say(p, " %" PRIu64 ":%" PRIu64, out.layers[g], out.group[g].block_size);
+	say(p, " bytes %" PRIu64 " blocks %" PRIu64 " tokens %" PRIu64 " requests %.6f",
+	    out.block_bytes, blocks, tokens, requests);
+	end_line(p);
+}
+
 static void line_of(struct play *p, char *line)
 {
 	line[strcspn(line, "\n")] = '\0';
-	if (line[0] == 'c')
+	if (line[0] == 'p')
+		plan(p, line);
+	else if (line[0] == 'c')
 		configure(p, line);
 	else if (line[0] == 'a' && p->open)
 		add(p, line + 2);
@@ -377,18 +476,21 @@ static void play(const char *release, const char *script, const char *real, uint
 		die("cannot be read", in ? real : script);
 	while (gzgets(in, line, LINE))
 		line_of(&p, line);
-	say(&p, "end preemptions %" PRIu64, p.s.now.preemptions);
-	end_line(&p);
+	if (p.open) {
+		say(&p, "end preemptions %" PRIu64, p.s.now.preemptions);
+		end_line(&p);
+	}
 	if (p.different)
 		printf("%s: %" PRIu64 " lines differ\n", script, p.different);
-	sum[0] += p.s.now.operations + p.requests.n;
+	sum[0] += p.s.now.operations + p.requests.n + p.plans;
 	sum[1] += p.s.now.preemptions;
 	sum[2] += p.s.now.hits;
 	sum[3] += p.different;
 	gzclose(in);
 	if (p.real)
 		gzclose(p.real);
-	vc_serving_fini(&p.s);
+	if (p.open)
+		vc_serving_fini(&p.s);
 	vc_requests_fini(&p.requests);
 }
 
@@ -400,6 +502,11 @@ int main(int argc, char **argv)
 	if (argc == 5 && (!strcmp(argv[1], "-r") || !strcmp(argv[1], "-g"))) {
 		state = strtoull(argv[2], NULL, 10) * 0x9e3779b97f4a7c15u + 1;
 		write_script(strtoull(argv[3], NULL, 10), argv[4], argv[1][1] == 'g');
+		return 0;
+	}
+	if (argc == 5 && !strcmp(argv[1], "-l")) {
+		state = strtoull(argv[2], NULL, 10) * 0x9e3779b97f4a7c15u + 1;
+		write_models(strtoull(argv[3], NULL, 10), argv[4]);
 		return 0;
 	}
 	if (argc == 5 && !strcmp(argv[1], "-p")) {

@@ -287,6 +287,16 @@ static bool cached(const char *model, char *path, size_t n)
 	return found;
 }
 
+bool vc_model_file(const char *word, char *path, size_t n)
+{
+	if (is_folder(word)) {
+		snprintf(path, n, "%.900s/config.json", word);
+		return access(path, R_OK) == 0;
+	}
+	snprintf(path, n, "%s%.900s", strchr(word, '/') ? "" : "./", word);
+	return access(path, R_OK) == 0 || cached(word, path, n);
+}
+
 static bool is_model_name(const char *word)
 {
 	const char *slash = strchr(word, '/');

@@ -18,6 +18,10 @@ struct vc_choice {
 int vc_choose(size_t argc, char **argv, const char *gpu, const char *const *commands, size_t n,
 	      struct vc_choice *c, struct vc_error *err);
 
+/* The config.json that the word means: a file, a folder with one, or a model's name in the hub's
+ * cache. false: none. */
+bool vc_model_file(const char *word, char *path, size_t n);
+
 void vc_choice_fini(struct vc_choice *c);
 
 /* The card of this machine as the table knows it, by NVIDIA's library; NULL: there is none. */

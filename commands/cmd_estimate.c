@@ -5,6 +5,7 @@
 #include "common/param.h"
 #include "common/emit.h"
 #include "commands/estimate_cards.h"
+#include "commands/estimate_serve.h"
 #include "commands/model_config.h"
 #include "commands/run_and_write.h"
 #include "common/opt.h"
@@ -21,6 +22,7 @@ struct config {
 	const char *optimizer, *precision, *offload, *arch, *recompute, *attention, *gpu,
 		*model, *prices;
 	bool json;
+	struct vc_serve_ask ask;
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -61,7 +63,36 @@ static const struct vc_option estimate_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { estimate_options, NULL };
+#define ASK(f) (AT(ask) + offsetof(struct vc_serve_ask, f))
+static const struct vc_option serve_options[] = {
+	{ 0, "serve", VC_O_FLAG, ASK(serve), NULL,
+	  "a vLLM server of MODEL: weights, the groups of its KV cache, the tokens that are left",
+	  NULL },
+	{ 0, "context", VC_O_UINT, ASK(context), "TOKENS", "of a request (max_model_len); 0: what "
+	  "the model takes", "0" },
+	{ 0, "users", VC_O_UINT, ASK(users), "N", "requests of that length at a time", "1" },
+	{ 0, "vllm", VC_O_TEXT, ASK(vllm), "VERSION", "as this release plans it, 0.10 to 0.33",
+	  "0.33" },
+	{ 0, "kv-dtype", VC_O_TEXT, ASK(kv_dtype), "auto|fp8", "numbers in the cache", "auto" },
+	{ 0, "kv-memory", VC_O_SIZE, ASK(kv_memory), "SIZE", "memory of the cache, where it is "
+	  "known (\"Available KV cache memory\")", NULL },
+	{ 0, "weights", VC_O_SIZE, ASK(weights), "SIZE", "of the model on a card, where they are "
+	  "known", NULL },
+	{ 0, "utilization", VC_O_REAL, ASK(utilization), "PART", "gpu_memory_utilization (0.92, "
+	  "before vLLM 0.20 0.9)", NULL },
+	{ 0, "block-size", VC_O_UINT, ASK(block_size), "TOKENS", "in a block", "16" },
+	{ 0, "max-num-seqs", VC_O_UINT, ASK(max_seqs), "N", "as for serve", NULL },
+	{ 0, "max-num-batched-tokens", VC_O_UINT, ASK(max_batch), "N", "as for serve", NULL },
+	{ 0, "speculative", VC_O_UINT, ASK(speculative), "N", "tokens that a draft model proposes",
+	  "0" },
+	{ 0, "prefix-caching", VC_O_FLAG, ASK(caching), NULL, "enable_prefix_caching=True, where "
+	  "layers keep states, too", NULL },
+	{ 0, "no-prefix-caching", VC_O_FLAG, ASK(no_caching), NULL, "enable_prefix_caching=False",
+	  NULL },
+	{ 0, "enforce-eager", VC_O_FLAG, ASK(eager), NULL, "no CUDA graphs", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { estimate_options, serve_options, NULL };
 
 /* When a term is there: all the time; until backward is through with it; at the start of
  * backward; while one layer is recomputed; from the end of backward on; while the optimizer
@@ -349,6 +380,14 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 	bool all = c->gpu && !strcmp(c->gpu, "all"), fits = true;
 	char next[120], after[80];
 
+	if (c->ask.serve) {
+		c->ask.gpu = c->gpu;
+		c->ask.tp = c->tp;
+		c->ask.json = c->json;
+		c->ask.model = argc ? argv[0] : c->model;
+		return argc > 1 ? vc_fail(&con->err, VC_EUSAGE, "one model, not %zu", argc) :
+				  vc_estimate_serve(&c->ask, con);
+	}
 	if (c->prices && !all)
 		return vc_fail(&con->err, VC_EUSAGE, "--prices goes with -g all");
 	if (c->model)
@@ -384,7 +423,7 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 }
 
 const struct vc_command vc_command_estimate = {
-	.name = "estimate", .operands = "",
+	.name = "estimate", .operands = "[MODEL]",
 	.summary =
 	"without any recording: published formulas, each term with its source and a band",
 	.details =

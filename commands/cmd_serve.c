@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_serve.c - vramcast serve: does a trace of requests fit the KV cache of a vLLM server? */
 
-#include "commands/model_config.h"
 #include "commands/progress.h"
+#include "commands/serving_model.h"
 #include "common/emit.h"
 #include "common/io.h"
 #include "common/opt.h"
-#include "simulator/replay/cards.h"
 #include "simulator/serving/serving.h"
 
 struct config {
-	const char *vllm, *gpu, *model;
-	uint64_t blocks, kv_memory, token_bytes, weights, block_size;
+	const char *vllm, *gpu, *model, *kv_dtype;
+	uint64_t tp, blocks, kv_memory, token_bytes, weights, block_size;
 	uint64_t max_seqs, max_batch, max_len, long_prefill, hash_block;
 	double utilization, watermark, step_ms, token_us;
 	bool no_caching, no_reserve, csv, json;
@@ -29,15 +28,17 @@ static const struct vc_option serve_options[] = {
 	  "the card, instead of --kv-memory; needs --weights and --token-bytes, or --config",
 	  NULL },
 	{ 0, "config", VC_O_TEXT, AT(model), "FILE",
-	  "config.json of the model, for --weights and --token-bytes where they are not given",
-	  NULL },
+	  "config.json of the model: its weights, and what each group of layers keeps", NULL },
 	{ 0, "model", VC_O_TEXT, AT(model), "FILE", NULL, NULL },
+	{ 0, "tp", VC_O_UINT, AT(tp), "N", "cards that share each layer of --config", "1" },
+	{ 0, "kv-dtype", VC_O_TEXT, AT(kv_dtype), "auto|fp8", "numbers in the cache of --config",
+	  "auto" },
 	{ 0, "weights", VC_O_SIZE, AT(weights), "SIZE",
 	  "what vLLM needs beside the KV cache: weights, activations, context", NULL },
 	{ 0, "token-bytes", VC_O_SIZE, AT(token_bytes), "SIZE",
 	  "of one token in the KV cache: 2 x layers x KV heads x head size x bytes", NULL },
 	{ 0, "utilization", VC_O_REAL, AT(utilization), "PART",
-	  "gpu_memory_utilization of -g (0.92, before vLLM 0.24 0.9)", NULL },
+	  "gpu_memory_utilization of -g (0.92, before vLLM 0.20 0.9)", NULL },
 	{ 0, "block-size", VC_O_UINT, AT(block_size), "TOKENS", "tokens in a block", "16" },
 	{ 0, "max-num-seqs", VC_O_UINT, AT(max_seqs), "N",
 	  "requests at a time (256; with a card of 70 GiB 1024)", NULL },
@@ -69,6 +70,10 @@ struct served {
 	struct vc_requests requests;
 	struct vc_serving s;
 	struct vc_serving_config k;
+	struct vc_serving_model m;   /* of --config */
+	struct vc_kv_server server;
+	struct vc_kv_plan plan;
+	uint64_t block_bytes;        /* 0: not known */
 	uint64_t kv_memory;          /* 0: only the number of blocks is known */
 	uint64_t over;               /* bytes of --weights for which there is no room */
 	uint64_t cut;                /* requests that end early because the cache ends */
@@ -85,8 +90,6 @@ static int cache_memory(const struct config *c, uint64_t *bytes, uint64_t *over,
 			struct vc_error *err)
 {
 	const struct vc_card *card;
-	double part = c->utilization;
-	unsigned minor = 0;
 
 	if (!c->gpu) {
 		*bytes = c->kv_memory;
@@ -97,13 +100,10 @@ static int cache_memory(const struct config *c, uint64_t *bytes, uint64_t *over,
 			       "cache (it logs the model's memory when it starts), or --config "
 			       "config.json");
 	VC_TRY(vc_card_find(c->gpu, &card, err));
-	sscanf(c->vllm, "0.%u", &minor);
-	if (isnan(part))
-		part = minor < 24 ? 0.9 : 0.92; /* config/cache.py of the releases */
-	if (!(part > 0 && part <= 1))
+	if (!(c->utilization > 0 && c->utilization <= 1))
 		return vc_fail(err, VC_EUSAGE, "--utilization is a part of the card: above 0, at "
 			       "most 1");
-	*bytes = (uint64_t)((double)card->total * part);
+	*bytes = (uint64_t)((double)card->total * c->utilization);
 	*over = c->weights > *bytes ? c->weights - *bytes : 0;
 	*bytes -= c->weights - *over;
 	return VC_OK;
@@ -117,20 +117,54 @@ static int cache_blocks(const struct config *c, struct served *v, uint64_t *bloc
 	if (ways != 1)
 		return vc_fail(err, VC_EUSAGE, "how large is the KV cache? Give one of --blocks, "
 			       "--kv-memory and -g");
+	if (!v->block_bytes && c->token_bytes != VC_NOT_GIVEN && c->block_size < 1u << 20 &&
+	    c->token_bytes < 1ull << 30)
+		v->block_bytes = c->block_size * c->token_bytes;
 	*blocks = c->blocks;
 	if (c->blocks != VC_NOT_GIVEN) {
-		if (c->token_bytes != VC_NOT_GIVEN && c->block_size < 1u << 20 &&
-		    c->token_bytes < 1ull << 30 && c->blocks < 1u << 30)
-			v->kv_memory = c->blocks * c->block_size * c->token_bytes;
+		if (c->blocks < 1u << 30)
+			v->kv_memory = c->blocks * v->block_bytes;
 		return VC_OK;
 	}
-	if (c->token_bytes == VC_NOT_GIVEN || !c->token_bytes || !c->block_size ||
-	    c->token_bytes > 1ull << 30 || c->block_size > 1u << 20)
+	if (!v->block_bytes)
 		return vc_fail(err, VC_EUSAGE, "--token-bytes is missing or senseless: bytes of "
 			       "one token, 2 x layers x KV heads x head size x bytes of a number; "
 			       "--config config.json says it too");
 	VC_TRY(cache_memory(c, &v->kv_memory, &v->over, err));
-	*blocks = v->kv_memory / (c->block_size * c->token_bytes);
+	*blocks = v->kv_memory / v->block_bytes;
+	return VC_OK;
+}
+
+/* The longest request that so many blocks hold, of those that the model takes. */
+static uint64_t longest(const struct served *v, uint64_t blocks)
+{
+	uint64_t low = 1, high = v->m.max_len ? v->m.max_len : 1u << 30;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low + 1) / 2;
+
+		if (vc_kv_plan_blocks(&v->plan, &v->server, middle) < blocks)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+/* Groups of layers: whether vLLM starts. */
+static int check_groups(const struct served *v, struct vc_error *err)
+{
+	const struct vc_serving_config *k = &v->k;
+	uint64_t one = vc_kv_plan_blocks(&v->plan, &v->server, k->max_len);
+
+	if (vc_serving_has_states(&v->m) && k->max_seqs > k->blocks)
+		return vc_fail(err, VC_EUSAGE, "vLLM does not start: %" PRIu64 " state blocks do "
+			       "not suffice for %" PRIu64 " sequences; --max-num-seqs %" PRIu64,
+			       k->blocks, k->max_seqs, k->blocks);
+	if (one >= k->blocks)
+		return vc_fail(err, VC_EUSAGE, "vLLM does not start: a sequence of %" PRIu64
+			       " tokens takes %" PRIu64 " blocks of its groups of layers, and "
+			       "there are %" PRIu64, k->max_len, one, k->blocks - 1);
 	return VC_OK;
 }
 
@@ -141,43 +175,53 @@ static int open_cache(const struct config *c, struct served *v, struct vc_error 
 
 	if (c->max_len == VC_NOT_GIVEN && k->blocks > 1 && k->blocks < 1ull << 32 &&
 	    k->block_size < 1ull << 30)
-		k->max_len = (k->blocks - 1) * k->block_size;
+		k->max_len = k->group ? longest(v, k->blocks) : (k->blocks - 1) * k->block_size;
+	if (k->group)
+		VC_TRY(check_groups(v, err));
 	return vc_serving_init(&v->s, k, &v->requests, err);
 }
 
-/* What a model needs where the command line does not say: vLLM holds numbers of 16 bits. */
-static int with_model(struct config *c, struct vc_error *err)
+/* What a model needs where the command line does not say. */
+static int with_model(struct config *c, struct served *v, struct vc_error *err)
 {
-	struct vc_model_config m;
+	double kv = !strncmp(c->kv_dtype, "fp8", 3) ? 1 : 2;
 
-	VC_TRY(vc_model_config_read(c->model, &m, err));
-	if (c->gpu && m.quantized && c->weights == VC_NOT_GIVEN)
-		return vc_fail(err, VC_ENOSUP, "%s: the weights are quantized, so their number "
-			       "does not say their size; give --weights", c->model);
-	if (m.windows && c->token_bytes == VC_NOT_GIVEN)
-		return vc_fail(err, VC_ENOSUP, "%s: some layers keep the last tokens only, which "
-			       "is not played here; give --token-bytes of a model whose layers "
-			       "all keep all of them", c->model);
+	if (!c->tp || c->tp > 64 || !c->block_size || c->block_size > 1u << 16)
+		return vc_fail(err, VC_EUSAGE, "--tp is 1 to 64, --block-size 1 to 65536");
+	VC_TRY(vc_serving_model_read(c->model, c->tp, kv, 0, &v->m, err));
 	if (c->weights == VC_NOT_GIVEN)
-		c->weights = (uint64_t)(2 * m.params);
-	if (c->token_bytes == VC_NOT_GIVEN)
-		c->token_bytes = (uint64_t)(2 * m.layers * m.kv_heads * m.head_dim * 2);
+		c->weights = (uint64_t)v->m.weights;
+	if (c->token_bytes != VC_NOT_GIVEN)
+		return VC_OK;
+	v->server.block_size = c->block_size;
+	v->server.max_batch = c->max_batch;
+	v->server.max_len = c->max_len != VC_NOT_GIVEN ? c->max_len : v->m.max_len;
+	v->server.caching = !c->no_caching;
+	if (!vc_serving_caches(&v->m, v->server.minor))
+		c->no_caching = true, v->server.caching = false;
+	VC_TRY(vc_kv_plan(&v->m.kv, &v->server, &v->plan, err));
+	v->block_bytes = v->plan.block_bytes;
+	c->block_size = v->plan.block_size;
 	return VC_OK;
 }
 
-static int begin(const struct config *c, struct served *v, struct vc_error *err)
+static int begin(struct config *c, struct served *v, struct vc_error *err)
 {
 	const struct vc_card *card = c->gpu ? vc_card_by_name(c->gpu) : NULL;
-	/* _set_default_max_num_seqs_and_batched_tokens_args in engine/arg_utils.py, for a server */
-	bool large = card && card->total >= 70ull << 30 && strncmp(card->name, "a100", 4);
-	v->k = (struct vc_serving_config){
-		.version = c->vllm, .block_size = c->block_size,
-		.max_seqs = c->max_seqs != VC_NOT_GIVEN ? c->max_seqs : large ? 1024 : 256,
-		.max_batch = c->max_batch != VC_NOT_GIVEN ? c->max_batch : large ? 8192 : 2048,
-		.max_len = c->max_len, .long_prefill = c->long_prefill, .watermark = c->watermark,
-		.no_caching = c->no_caching, .no_reserve = c->no_reserve,
-	};
+	bool groups;
 
+	sscanf(c->vllm, "0.%u", &v->server.minor);
+	vc_serving_defaults(card, v->server.minor, &c->max_seqs, &c->max_batch, &c->utilization);
+	if (c->model)
+		VC_TRY(with_model(c, v, err));
+	groups = v->plan.groups > 1 || (v->plan.groups && v->plan.group->kind != VC_KV_FULL);
+	v->k = (struct vc_serving_config){
+		.version = c->vllm, .block_size = c->block_size, .max_seqs = c->max_seqs,
+		.max_batch = c->max_batch, .max_len = c->max_len, .long_prefill = c->long_prefill,
+		.watermark = c->watermark, .no_caching = c->no_caching,
+		.no_reserve = c->no_reserve, .group = groups ? v->plan.group : NULL,
+		.groups = v->plan.groups, .in_flight = v->plan.in_flight,
+	};
 	if (!(c->step_ms >= 0 && c->step_ms < 1e9 && c->token_us >= 0 && c->token_us < 1e9))
 		return vc_fail(err, VC_EUSAGE, "a step takes some time: --step-ms and --token-us");
 	VC_TRY(cache_blocks(c, v, &v->k.blocks, err));
@@ -268,10 +312,12 @@ static bool is_short(const struct config *c, const struct served *v)
 static int try_blocks(const struct config *c, const struct served *v, uint64_t blocks, bool *fits,
 		      struct vc_error *err)
 {
-	struct served w = { .requests = v->requests, .k = v->k };
+	struct served w = { .requests = v->requests, .k = v->k, .m = v->m, .server = v->server,
+			    .plan = v->plan };
 	int r;
 
 	w.k.blocks = blocks;
+	w.k.group = v->k.group ? w.plan.group : NULL;
 	r = open_cache(c, &w, err);
 	if (r == VC_OK)
 		r = run(c, &w, err);
@@ -351,21 +397,25 @@ static void emit_verdict(struct vc_emit *e, const struct config *c, const struct
 {
 	uint64_t has = v->nothing ? 0 : v->k.blocks;
 	uint64_t missing = v->needs > has ? v->needs - has : 0, tokens = missing * v->k.block_size;
-	bool known = c->token_bytes != VC_NOT_GIVEN && c->token_bytes < 1ull << 30;
-	uint64_t bytes = known ? tokens * c->token_bytes + v->over : 0;
+	bool known = v->block_bytes > 0, groups = v->k.group != NULL;
+	uint64_t bytes = known ? missing * v->block_bytes + v->over : 0;
 	bool fits = !strcmp(verdict_of(c, v), "fits");
 	char text[128], size[32];
 
 	vc_emit_text(e, "verdict", NULL, verdict_of(c, v));
 	vc_emit_text(e, NULL, "verdict", fits ? "fits" : "does not fit");
 	vc_emit_uint(vc_emit_known(e, v->needs), "needs_blocks", NULL, v->needs);
-	vc_emit_uint(vc_emit_known(e, v->needs), "missing_tokens", NULL, tokens);
+	vc_emit_uint(vc_emit_known(e, v->needs && !groups), "missing_tokens", NULL, tokens);
 	vc_emit_bytes(vc_emit_known(e, v->needs && known), "missing_bytes", NULL, bytes);
 	if (!v->needs)
 		return;
-	snprintf(text, sizeof(text), "%" PRIu64 " tokens in %" PRIu64 " block%s%s%s", tokens,
-		 missing, missing == 1 ? "" : "s", known ? ", " : "",
-		 known ? vc_bytes_text(bytes, size) : "");
+	if (groups)
+		snprintf(text, sizeof(text), "%" PRIu64 " block%s, %s", missing,
+			 missing == 1 ? "" : "s", vc_bytes_text(bytes, size));
+	else
+		snprintf(text, sizeof(text), "%" PRIu64 " tokens in %" PRIu64 " block%s%s%s",
+			 tokens, missing, missing == 1 ? "" : "s", known ? ", " : "",
+			 known ? vc_bytes_text(bytes, size) : "");
 	vc_emit_text(e, NULL, missing ? "missing" : NULL, text);
 }
 
@@ -401,8 +451,8 @@ static void emit_remarks(struct vc_emit *e, const struct config *c, const struct
 		vc_emit_line(e, "\nNothing is left for the KV cache: what vLLM may use of the card "
 			     "is needed beside it.");
 	if (guessed)
-		vc_emit_line(e, "\n%s beside the cache are the weights of --config in 16 bits, and "
-			     "nothing else: vLLM's log says what it really holds (--weights).",
+		vc_emit_line(e, "\n%s beside the cache are the weights of --config, and nothing "
+			     "else: vLLM's log says what it really holds (--weights).",
 			     vc_bytes_text(c->weights, (char[32]){ "" }));
 	if (v->refused)
 		vc_emit_line(e, "\nvLLM refuses %" PRIu64 " request%s: that of line %" PRIu64
@@ -428,7 +478,7 @@ static void emit_answer(struct vc_emit *e, const struct config *c, const struct 
 	emit_remarks(e, c, v, guessed);
 }
 
-static int serve(const struct config *c, const char *path, struct served *v,
+static int serve(struct config *c, const char *path, struct served *v,
 		 struct vc_console *con, bool guessed)
 {
 	enum vc_emit_mode mode = c->csv ? VC_EMIT_CSV : c->json ? VC_EMIT_JSON : VC_EMIT_TEXT;
@@ -478,9 +528,7 @@ static int serve_run(const void *config, size_t argc, char **argv, struct vc_con
 		return vc_fail(&con->err, VC_EUSAGE, "--csv or --json, not both");
 	if (!c->hash_block || c->hash_block > 1u << 20)
 		return vc_fail(&con->err, VC_EUSAGE, "--hash-block is a number of tokens");
-	r = c->model ? with_model(c, &con->err) : VC_OK;
-	if (r == VC_OK)
-		r = serve(c, argv[0], &v, con, guessed);
+	r = serve(c, argv[0], &v, con, guessed);
 	if (r == VC_OK && strcmp(verdict_of(c, &v), "fits"))
 		r = 3;
 	vc_serving_fini(&v.s);

@@ -26,7 +26,6 @@ enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 struct numbers {
 	double hidden_size, num_hidden_layers, num_attention_heads, num_key_value_heads, head_dim;
 	double intermediate_size, vocab_size, n_positions, experts, tied;
-	double quantized, window, use_window;
 };
 static const struct { const char *key; size_t offset; } fields[] = {
 #define FIELD(key, member) { key, offsetof(struct numbers, member) }
@@ -38,8 +37,6 @@ static const struct { const char *key; size_t offset; } fields[] = {
 	FIELD("vocab_size", vocab_size), FIELD("n_positions", n_positions),
 	FIELD("num_local_experts", experts), FIELD("num_experts", experts),
 	FIELD("n_routed_experts", experts), FIELD("tie_word_embeddings", tied),
-	FIELD("quantization_config", quantized), FIELD("sliding_window", window),
-	FIELD("use_sliding_window", use_window),
 };
 
 static void read_fields(const struct vc_value *config, struct numbers *n)
@@ -110,15 +107,14 @@ static int fill(const struct kind *k, struct numbers *n, struct vc_model_config 
 			       "or the vocabulary is missing, or is not above zero");
 	*m = (struct vc_model_config){ gpt ? gpt_params(n) : llama_params(k, n),
 		n->num_hidden_layers, n->hidden_size, n->num_attention_heads,
-		n->num_key_value_heads, n->head_dim, n->intermediate_size, n->vocab_size, k->arch,
-		n->quantized > 0, n->window > 0 && n->use_window > 0 };
+		n->num_key_value_heads, n->head_dim, n->intermediate_size, n->vocab_size, k->arch };
 	return VC_OK;
 }
 
 static int read_config(const struct vc_value *config, struct vc_model_config *m,
 		       struct vc_error *err)
 {
-	struct numbers n = { .tied = -1, .use_window = 1 };
+	struct numbers n = { .tied = -1 };
 	const char *type = vc_value_text(config, "model_type");
 	const struct kind *k = type && *type ? kind_of(type, err) : NULL;
 

@@ -8,8 +8,6 @@ struct vc_model_config {
 	double params;      /* of all weights together, counted from the shape */
 	double layers, hidden, heads, kv_heads, head_dim, feed_forward, vocabulary;
 	const char *arch;   /* "gpt" or "llama" */
-	bool quantized;     /* weights are smaller than their number says */
-	bool windows;       /* layers that attend to the last tokens only */
 };
 
 /* VC_ENOSUP: a kind of model whose weights nobody has counted. */

@@ -64,11 +64,21 @@ a=$(printf '%s\n' "$out" | grep 'KV cache ')
 run serve "$TMP/two.csv" -g a10 --weights 16060522496 --token-bytes 128KiB
 [ "$a" = "$(printf '%s\n' "$out" | grep 'KV cache ')" ] && pass "and says what its numbers would" || fail "config" "$a" "$out"
 llama ', "quantization_config": {"bits": 4}'
-run serve "$TMP/two.csv" -g a10 --model "$TMP/config.json"; expect "quantized weights have another size" 1 '' 'the weights are quantized.*give --weights'
-llama ', "sliding_window": 4096'
-run serve "$TMP/two.csv" -g a10 --model "$TMP/config.json"; expect "windows are not played" 1 '' 'keep the last tokens only'
+run serve "$TMP/two.csv" -g a10 --model "$TMP/config.json" > /dev/null; expect "quantized weights have another size" 0 '5.21 GiB beside the cache are the weights'
+llama ', "sliding_window": 64'
+run serve "$TMP/tight.csv" --blocks 140 --max-num-batched-tokens 4096 --model "$TMP/config.json" --json
+[ "$(field peak_blocks)" -lt 134 ] && [ "$(field preemptions)" = 0 ] && pass "windows give back what they have passed: at most $(field peak_blocks) blocks" || fail "windows" "$out" "$err"
+run serve "$TMP/two.csv" -g a10 --model "$TMP/config.json" --vllm 0.23; expect "and older releases are not played with them" 1 '' 'as vLLM 0.31 and newer'
 llama ', "sliding_window": 4096, "use_sliding_window": false'
 run serve "$TMP/two.csv" -g a10 --model "$TMP/config.json"; expect "windows that are off are none" 0
+
+# Qwen3-Next's groups: 12 layers of attention, 36 of states in three groups; blocks of 544 tokens, whose 12 layers hold 2 KiB a token.
+printf '{"model_type": "qwen3_next", "hidden_size": 2048, "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 2, "head_dim": 256, "intermediate_size": 512, "vocab_size": 151936, "linear_num_key_heads": 16, "linear_num_value_heads": 32, "linear_key_head_dim": 128, "linear_value_head_dim": 128, "max_position_embeddings": 262144}' > "$TMP/config.json"
+run serve "$TMP/two.csv" --kv-memory 1GiB --config "$TMP/config.json" --max-num-seqs 16 --json
+[ "$(field block_size)" = 544 ] && [ "$(field blocks)" = $((1024 * 1024 * 1024 / (544 * 2048 * 12))) ] && pass "blocks of 544 tokens, $(field blocks) of them" || fail "hybrid" "$out" "$err"
+[ "$(field peak_blocks)" -ge 10 ] && [ "$(field preemptions)" = 0 ] && pass "two requests hold attention and states: $(field peak_blocks) blocks" || fail "hybrid blocks" "$out"
+run serve "$TMP/two.csv" --kv-memory 12GiB --config "$TMP/config.json" --max-num-seqs 1024; expect "state blocks that do not suffice are said before the start" 2 '' '963 state blocks do not suffice for 1024 sequences; --max-num-seqs 963'
+run serve "$TMP/two.csv" --kv-memory 1GiB --config "$TMP/config.json" --max-num-seqs 16 --max-model-len 262144; expect "nor a sequence that is too long" 2 '' 'a sequence of 262144 tokens takes 488 blocks'
 
 bad() { name=$1; pattern=$2; shift 2; run serve "$@"; expect "$name" "${code:-2}" '' "$pattern"; }
 bad "the size of the cache must be said" 'how large is the KV cache' "$TMP/two.csv"

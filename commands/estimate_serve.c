@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* estimate_serve.c - see estimate_serve.h. The groups and the tokens are vLLM's own arithmetic;
+ * what lies beside the cache is known when a server has run, and a band until then. */
+#include "commands/estimate_serve.h"
+
+#include "commands/choose.h"
+#include "commands/serving_model.h"
+#include "common/emit.h"
+
+/* What is beside the cache on one card. */
+struct need { double low, bytes, high; };
+enum { WEIGHTS, ACTIVATIONS, LIBRARIES, GRAPHS, TERMS };
+
+struct answer {
+	const struct vc_card *card;
+	struct need term[TERMS], sum, cache;
+	uint64_t max_seqs, max_batch, tp;
+	double part;             /* of the card */
+	struct vc_kv_server server;
+	struct vc_kv_plan plan;
+	double requests[3];      /* of max_len at a time; at least, best, at most */
+	uint64_t blocks[3], tokens[3];
+	int verdict;             /* 0 fits, 1 undecided, 2 does not */
+	const char *why;         /* what is missing; NULL: nothing */
+};
+
+/* ---- what is beside the cache ---- */
+
+/* One forward pass of max_num_batched_tokens: what a layer holds at once, or the logits of
+ * max_num_seqs with the sampler's copies, whichever is more. */
+static void activations(const struct vc_serving_model *m, struct answer *w)
+{
+	double wide = (4 * m->hidden + 6 * m->inner / (double)w->tp) * (double)w->max_batch;
+	double seqs = (double)(w->max_seqs < w->max_batch ? w->max_seqs : w->max_batch);
+	double logits = seqs * m->vocabulary * 10, most = fmax(wide, logits);
+
+	w->term[ACTIVATIONS] = (struct need){ 0.5 * most, most, 1.6 * most + (256u << 20) };
+}
+
+/* 34 kB a node at most, a third of it seen; a dozen nodes in a layer, a graph for each of vLLM's
+ * capture sizes: 1, 2, 4, then steps of 8 to 256 and of 16 to 512 (config/vllm.py). */
+static void graphs(const struct vc_serve_ask *a, const struct vc_serving_model *m,
+		   struct answer *w)
+{
+	double most = (double)(w->max_seqs < 256 ? 2 * w->max_seqs : 512);
+	double sizes = 3 + fmin(most, 256) / 8 + fmax(0, most - 256) / 16;
+	double nodes = sizes * m->layers * 12;
+
+	if (!a->eager)
+		w->term[GRAPHS] = (struct need){ nodes * 4e3, nodes * 11e3,
+						 nodes * 34e3 + (256u << 20) };
+}
+
+static void add_up(const struct vc_serve_ask *a, const struct vc_serving_model *m,
+		   struct answer *w)
+{
+	double weights = a->weights == VC_NOT_GIVEN ? m->weights : (double)a->weights;
+	double all;
+
+	w->term[WEIGHTS] = (struct need){ weights * (1 - m->slack), weights,
+					  weights * (1 + m->slack) };
+	if (a->weights != VC_NOT_GIVEN)
+		w->term[WEIGHTS] = (struct need){ weights, weights, weights };
+	activations(m, w);
+	w->term[LIBRARIES] = (struct need){ 64u << 20, 300u << 20, 1100u << 20 };
+	graphs(a, m, w);
+	w->sum = (struct need){ 0, 0, 0 };
+	for (int i = 0; i < (w->server.minor < 21 ? GRAPHS : TERMS); i++) {
+		w->sum.low += w->term[i].low;
+		w->sum.bytes += w->term[i].bytes;
+		w->sum.high += w->term[i].high;
+	}
+	all = w->card ? (double)w->card->total * w->part : 0;
+	w->cache = (struct need){ all - w->sum.high, all - w->sum.bytes, all - w->sum.low };
+	if (a->kv_memory != VC_NOT_GIVEN)
+		w->cache = (struct need){ (double)a->kv_memory, (double)a->kv_memory,
+					  (double)a->kv_memory };
+}
+
+/* ---- how many tokens ---- */
+static int verdict_of(const struct vc_serve_ask *a, const struct vc_serving_model *m,
+		      struct answer *w, uint64_t blocks)
+{
+	uint64_t context = a->context < w->server.max_len ? a->context : w->server.max_len;
+	uint64_t one = vc_kv_plan_blocks(&w->plan, &w->server, w->server.max_len);
+
+	if (blocks < one + 1) {
+		w->why = "one request of max_model_len does not fit";
+		return 2;
+	}
+	if (vc_serving_has_states(m) && w->server.minor >= 25 && !a->eager &&
+	    w->max_seqs > blocks) {
+		w->why = "max_num_seqs exceeds the blocks for states";
+		return 2;
+	}
+	if (blocks - 1 < a->users * vc_kv_plan_blocks(&w->plan, &w->server, context)) {
+		w->why = "so many users do not fit at a time";
+		return 2;
+	}
+	return 0;
+}
+
+static int fill(const struct vc_serve_ask *a, const struct vc_serving_model *m, struct answer *w,
+		struct vc_error *err)
+{
+	const double bytes[3] = { w->cache.low, w->cache.bytes, w->cache.high };
+	int of[3];
+
+	VC_TRY(vc_kv_plan(&m->kv, &w->server, &w->plan, err));
+	w->why = NULL;
+	for (int i = 2; i >= 0; i--) {
+		w->blocks[i] = bytes[i] > 0 ? (uint64_t)bytes[i] / w->plan.block_bytes : 0;
+		w->tokens[i] = vc_kv_plan_tokens(&w->plan, &w->server, w->blocks[i],
+						 &w->requests[i]);
+		of[i] = verdict_of(a, m, w, w->blocks[i]);
+	}
+	w->verdict = of[2] ? 2 : of[0] ? 1 : 0;
+	return VC_OK;
+}
+
+static int work_out(const struct vc_serve_ask *a, const struct vc_card *card, uint64_t tp,
+		    const char *path, struct vc_serving_model *m, struct answer *w,
+		    struct vc_error *err)
+{
+	double kv = a->kv_dtype && !strncmp(a->kv_dtype, "fp8", 3) ? 1 : 2;
+	char end = '.';
+
+	*w = (struct answer){ .card = card, .tp = tp };
+	if (sscanf(a->vllm, "0.%u%c", &w->server.minor, &end) < 1 || end != '.' ||
+	    w->server.minor < 10 || w->server.minor > 33)
+		return vc_fail(err, VC_EUSAGE, "vLLM \"%s\" is not known, try 0.10 .. 0.33",
+			       a->vllm);
+	VC_TRY(vc_serving_model_read(path, tp, kv, a->speculative, m, err));
+	w->server.block_size = a->block_size;
+	w->server.states = a->speculative;
+	w->server.max_len = a->context ? a->context : m->max_len;
+	w->server.caching = !a->no_caching &&
+			    (a->caching || vc_serving_caches(m, w->server.minor));
+	if (!w->server.max_len)
+		return vc_fail(err, VC_EUSAGE, "how long may a request be? --context N");
+	w->max_seqs = a->max_seqs;
+	w->max_batch = a->max_batch;
+	w->part = a->utilization;
+	vc_serving_defaults(card, w->server.minor, &w->max_seqs, &w->max_batch, &w->part);
+	w->server.max_batch = w->max_batch;
+	add_up(a, m, w);
+	return fill(a, m, w, err);
+}
+
+/* ---- the answer ---- */
+static void three(struct vc_emit *e, const char *key, const char *label, const uint64_t v[3])
+{
+	char text[96], k[48];
+	static const char *const end[] = { "_low", "", "_high" };
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(k, sizeof(k), "%s%s", key, end[i]);
+		vc_emit_uint(e, k, NULL, v[i]);
+	}
+	if (v[0] == v[2])
+		snprintf(text, sizeof(text), "%" PRIu64, v[1]);
+	else
+		snprintf(text, sizeof(text), "%" PRIu64 " (%" PRIu64 " .. %" PRIu64 ")", v[1], v[0],
+			 v[2]);
+	vc_emit_text(e, NULL, label, text);
+}
+
+static uint64_t whole(double v)
+{
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+static void emit_terms(struct vc_emit *e, const struct vc_serving_model *m, const struct answer *w)
+{
+	static const char *const label[] = { "weights", "activations", "libraries",
+					     "CUDA graphs" };
+	const char *source[] = { m->from, "one step of max_num_batched_tokens; logits of "
+				 "max_num_seqs", "0.06 .. 1.1 GiB in published logs",
+				 w->server.minor < 21 ? "not in vLLM's account before 0.21" :
+				 "4 .. 34 kB a node" };
+
+	vc_emit_array(e, "terms", "Beside the cache, per card");
+	for (int i = 0; i < TERMS; i++) {
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "term", "what", label[i]);
+		vc_emit_bytes(e, "bytes", "bytes", whole(w->term[i].bytes));
+		vc_emit_bytes(e, "low", "at least", whole(w->term[i].low));
+		vc_emit_bytes(e, "high", "at most", whole(w->term[i].high));
+		vc_emit_text(e, "source", "from", source[i]);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+}
+
+static void emit_groups(struct vc_emit *e, const struct answer *w)
+{
+	static const char *const kind[] = { "full attention", "sliding window", "chunks", "state",
+					    "cross attention" };
+	const struct vc_kv_plan *p = &w->plan;
+
+	vc_emit_array(e, "groups", "Groups of layers");
+	for (size_t g = 0; g < p->groups; g++) {
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "kind", "keeps", kind[p->group[g].kind]);
+		vc_emit_uint(e, "layers", "layers", p->layers[g]);
+		vc_emit_uint(e, "block_size", "tokens a block", p->group[g].block_size);
+		vc_emit_uint(e, "window", NULL, p->group[g].window);
+		vc_emit_uint(e, "request_blocks", "blocks of the longest request", p->request[g]);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	vc_emit_bytes(e, "block_bytes", "a block", p->block_bytes);
+}
+
+static void emit_counts(struct vc_emit *e, const struct vc_serve_ask *a, const struct answer *w)
+{
+	static const char *const words[] = { "fits", "undecided", "oom" };
+	char text[96];
+
+	vc_emit_bytes(e, "kv_memory", "left for the cache", whole(w->cache.bytes));
+	vc_emit_bytes(e, "kv_memory_low", "at least", whole(w->cache.low));
+	vc_emit_bytes(e, "kv_memory_high", "at most", whole(w->cache.high));
+	three(e, "blocks", "blocks", w->blocks);
+	three(e, "tokens", "GPU KV cache size, tokens", w->tokens);
+	vc_emit_real(e, "requests", NULL, w->requests[1]);
+	snprintf(text, sizeof(text), "%.2f (%.2f .. %.2f)", w->requests[1], w->requests[0],
+		 w->requests[2]);
+	vc_emit_text(e, NULL, "requests of max_model_len", text);
+	vc_emit_uint(e, "users", "users", a->users);
+	vc_emit_text(e, "verdict", "verdict", words[w->verdict]);
+	vc_emit_text(e, "why", w->why ? "because" : NULL, w->why);
+}
+
+static void emit_head(struct vc_emit *e, const struct vc_serve_ask *a,
+		      const struct vc_serving_model *m, const struct answer *w)
+{
+	vc_emit_object(e, NULL, "");
+	vc_emit_text(e, "schema", NULL, "vramcast.estimate/1");
+	vc_emit_text(e, "level", NULL, "formulas");
+	vc_emit_text(e, "vllm", "vLLM", a->vllm);
+	vc_emit_text(e, "gpu", "card", w->card ? w->card->name : NULL);
+	vc_emit_uint(e, "tp", "tensor parallel", w->tp);
+	vc_emit_uint(e, "params", "parameters", whole(m->params));
+	vc_emit_text(e, "format", *m->format ? "format" : NULL, *m->format ? m->format : NULL);
+	vc_emit_uint(e, "max_model_len", "max_model_len", w->server.max_len);
+	vc_emit_uint(e, "max_num_seqs", "max_num_seqs", w->max_seqs);
+	vc_emit_uint(e, "max_num_batched_tokens", "max_num_batched_tokens", w->max_batch);
+}
+
+/* Which cards, and how many of them with tensor parallelism, the smallest first. */
+static int emit_cards(struct vc_emit *e, const struct vc_serve_ask *a, const char *path,
+		      bool *any, struct vc_error *err)
+{
+	const struct vc_card *order[256];
+	size_t n = 0;
+
+	for (size_t i = 0; i < vc_cards_n && n < 256; i++) {
+		size_t at = n;
+
+		if (vc_cards[i].kind != VC_KIND_CUDA)
+			continue;
+		while (at && order[at - 1]->total > vc_cards[i].total) {
+			order[at] = order[at - 1];
+			at--;
+		}
+		order[at] = &vc_cards[i];
+		n++;
+	}
+	vc_emit_array(e, "cards", "Cards");
+	for (size_t i = 0; i < n; i++) {
+		struct vc_serving_model m;
+		struct answer w;
+		uint64_t tp = 1;
+
+		VC_TRY(work_out(a, order[i], tp, path, &m, &w, err));
+		while (w.verdict && tp < 8) {
+			tp *= 2;
+			VC_TRY(work_out(a, order[i], tp, path, &m, &w, err));
+		}
+		*any |= !w.verdict;
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "gpu", "card", order[i]->name);
+		vc_emit_bytes(e, "capacity", "capacity", order[i]->total);
+		if (w.verdict)
+			vc_emit_null(e, "count", "how many");
+		else
+			vc_emit_uint(e, "count", "how many", tp);
+		vc_emit_uint(e, "tokens", "tokens", w.tokens[1]);
+		vc_emit_uint(e, "tokens_low", "at least", w.tokens[0]);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	return VC_OK;
+}
+
+static int refuse(const struct vc_serve_ask *a, struct vc_error *err)
+{
+	if (!a->model)
+		return vc_fail(err, VC_EUSAGE, "--serve wants a model: a config.json, its folder, "
+			       "or a name in the hub's cache");
+	if (!a->gpu && a->kv_memory == VC_NOT_GIVEN)
+		return vc_fail(err, VC_EUSAGE, "--serve wants a card: -g CARD, -g all or "
+			       "--kv-memory SIZE");
+	if (!a->tp || a->tp > 64 || !a->users || a->users > 1u << 20 || a->context > 1u << 30 ||
+	    !a->block_size || a->block_size > 1u << 16 || !a->max_seqs || !a->max_batch ||
+	    (a->max_batch != VC_NOT_GIVEN && a->max_batch > 1u << 24) ||
+	    (a->max_seqs != VC_NOT_GIVEN && a->max_seqs > 1u << 20) || a->speculative > 64)
+		return vc_fail(err, VC_EUSAGE, "--tp is 1 to 64, --users and --max-num-seqs 1 to "
+			       "2^20, --context at most 2^30 tokens, --block-size 1 to 65536");
+	if (!isnan(a->utilization) && !(a->utilization > 0 && a->utilization <= 1))
+		return vc_fail(err, VC_EUSAGE, "--utilization is a part of the card: above 0, at "
+			       "most 1");
+	return VC_OK;
+}
+
+static void say_next(const struct vc_serve_ask *a, const struct answer *w, const char *path,
+		     struct vc_console *con)
+{
+	char after[160], before[160];
+
+	snprintf(before, sizeof(before), "dryrun -g %s%s -- vllm serve",
+		 w->card ? w->card->name : "h100-80g-sxm", a->tp > 1 ? " --world auto" : "");
+	snprintf(after, sizeof(after), " --load-format dummy --max-model-len %" PRIu64,
+		 w->server.max_len);
+	vc_next(con, before, path, after);
+}
+
+int vc_estimate_serve(const struct vc_serve_ask *a, struct vc_console *con)
+{
+	const struct vc_card *card = NULL;
+	struct vc_serving_model m;
+	struct answer w;
+	char path[1024], folder[1024];
+	bool all = a->gpu && !strcmp(a->gpu, "all"), any = false;
+	struct vc_emit *e;
+
+	VC_TRY(refuse(a, &con->err));
+	if (!vc_model_file(a->model, path, sizeof(path)))
+		return vc_fail(&con->err, VC_EIO, "%s is no config.json, no folder with one, and "
+			       "no model in the hub's cache", a->model);
+	if (a->gpu && !all)
+		VC_TRY(vc_card_find(a->gpu, &card, &con->err));
+	VC_TRY(work_out(a, card, a->tp, path, &m, &w, &con->err));
+	e = vc_emit_stdout(a->json, &con->err);
+	if (!e)
+		return con->err.status;
+	emit_head(e, a, &m, &w);
+	emit_terms(e, &m, &w);
+	emit_groups(e, &w);
+	if (all)
+		VC_TRY(emit_cards(e, a, path, &any, &con->err));
+	else
+		emit_counts(e, a, &w);
+	vc_emit_end(e);
+	VC_TRY(vc_emit_done(e, &con->err));
+	snprintf(folder, sizeof(folder), "%s", path);
+	*strrchr(folder, '/') = '\0';
+	say_next(a, &w, folder, con);
+	return all ? any ? 0 : 3 : w.verdict == 0 ? 0 : w.verdict == 2 ? 3 : 6;
+}

@@ -1,0 +1,66 @@
+#!/bin/sh
+# estimate_serve.sh - estimate --serve against what vLLM logged when it started (tests/serving/lines.tsv), and against the numbers of
+# parameters that authors published.
+. tests/support/tap.sh
+mkdir -p "$TMP/m"
+grep -v '^#' tests/serving/models.tsv | while IFS='	' read -r name json; do mkdir -p "$TMP/m/$name"; printf '%s\n' "$json" > "$TMP/m/$name/config.json"; done
+field() { printf '%s\n' "$out" | sed -n "s/^  \"$1\": \"*\([^,\"]*\)\"*,*$/\1/p"; }
+rows=0
+while IFS='	' read -r name model options what value most source; do
+	case $name in '#'*|'') continue;; esac
+	# shellcheck disable=SC2086
+	run estimate "$TMP/m/$model" --serve --json $options
+	case $most in
+	in) [ "$(field "${what}_low")" -le "$value" ] && [ "$(field "${what}_high")" -ge "$value" ] && pass "$name: $value in $(field "${what}_low") .. $(field "${what}_high")" || fail "$name" "$out";;
+	out) [ "$(field "${what}_low")" -gt "$value" ] && pass "$name: known to be too high ($source)" || fail "$name lies inside now: mend the table" "$out";;
+	*) printf '%s %s %s\n' "$(field "$what")" "$value" "$most" | awk '{ d = 100 * ($1 / $2 - 1); exit !(d <= $3 && -d <= $3) }' && pass "$name: $(field "$what") for $value" || fail "$name: $(field "$what") for $value" "$out";;
+	esac
+	rows=$((rows + 1))
+done < tests/serving/lines.tsv
+[ $rows -ge 25 ] && pass "$rows lines" || fail "only $rows lines"
+
+# Parameters: counted, and as published.
+params() { # NAME PUBLISHED JSON : within half a percent, norms and biases aside
+	mkdir -p "$TMP/m/$1"; printf '{%s}' "$3" > "$TMP/m/$1/config.json"; run estimate "$TMP/m/$1" --serve -g h200 --tp 8 --context 4096 --json
+	printf '%s %s\n' "$(field params)" "$2" | awk '{ d = $1 / $2 - 1; exit !(d < 0.005 && -d < 0.005) }' && pass "$1 has $(field params) parameters ($2)" || fail "$1" "$(field params)" "$err"
+}
+params Mixtral-8x7B 46702792704 '"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 32000, "num_local_experts": 8, "num_experts_per_tok": 2'
+params DeepSeek-V3 671026419200 '"model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432, "num_attention_heads": 128, "num_hidden_layers": 61, "num_key_value_heads": 128, "vocab_size": 129280, "n_routed_experts": 256, "n_shared_experts": 1, "num_experts_per_tok": 8, "moe_intermediate_size": 2048, "first_k_dense_replace": 3, "kv_lora_rank": 512, "q_lora_rank": 1536, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128, "quantization_config": {"quant_method": "fp8"}'
+params gpt-oss-20b 20914757184 '"model_type": "gpt_oss", "hidden_size": 2880, "intermediate_size": 2880, "head_dim": 64, "num_attention_heads": 64, "num_hidden_layers": 24, "num_key_value_heads": 8, "vocab_size": 201088, "num_local_experts": 32, "num_experts_per_tok": 4, "sliding_window": 128, "quantization_config": {"quant_method": "mxfp4"}'
+run estimate "$TMP/m/DeepSeek-V3" --serve -g h200 --tp 8 --context 4096 --json
+printf '%s\n' "$out" | grep -q '"layers": 61,' && [ "$(field block_bytes)" = $((16 * 576 * 2 * 61)) ] && pass "MLA keeps 576 numbers a token, on every card" || fail "MLA" "$out"
+run estimate "$TMP/m/gpt-oss-20b" --serve -g h100-80g-sxm --context 131072 --json
+[ "$(printf '%s\n' "$out" | grep -c '"kind": "sliding window"')" = 1 ] && [ "$(field block_bytes)" = $((12 * 16 * 2048)) ] && pass "two groups of 12 layers share the pool" || fail "groups" "$out"
+weights() { printf '%s\n' "$out" | sed -n '/"term": "weights"/,/}/s/^ *"bytes": \([0-9]*\),*$/\1/p'; }
+a=$(weights); [ "$a" -gt 13000000000 ] && [ "$a" -lt 14000000000 ] && pass "mxfp4: experts in 4.25 bits, the rest in 16: $a" || fail "mxfp4" "$a"
+# What lies beside the file says more than its shape.
+printf '{"metadata": {"total_size": 13761264768}, "weight_map": {}}' > "$TMP/m/gpt-oss-20b/model.safetensors.index.json"
+run estimate "$TMP/m/gpt-oss-20b" --serve -g h100-80g-sxm --context 131072 --json
+[ "$(weights)" = 13761264768 ] && printf '%s\n' "$out" | grep -q 'size of the files' && pass "the index of the files beside it counts" || fail "index" "$(weights)"
+l="$TMP/m/Llama-3.1-8B"
+for q in 'awq 4 128 0.51953125' 'gptq 8 128 1' 'fp8 0 0 1' 'nvfp4 0 0 0.5625'; do
+	set -- $q; mkdir -p "$TMP/m/q"
+	sed "s/}\$/, \"quantization_config\": {\"quant_method\": \"$1\", \"bits\": $2, \"group_size\": $3}}/" "$l/config.json" > "$TMP/m/q/config.json"
+	run estimate "$TMP/m/q" --serve -g l4 --context 8192 --json
+	printf '%s %s\n' "$(weights)" "$4" | awk '{ want = (8029995008 - 2 * 128256 * 4096) * $2 + 4 * 128256 * 4096; d = $1 / want - 1; exit !(d < 0.0001 && -d < 0.0001) }' && pass "$1: $(weights) bytes" || fail "$1" "$(weights)" "$err"
+done
+sed 's/}$/, "quantization_config": {"quant_method": "secret"}}/' "$l/config.json" > "$TMP/m/q/config.json"
+run estimate "$TMP/m/q" --serve -g l4; expect "an unknown format is not guessed" 1 '' "how wide the weights are in 'secret' is not known; give --weights"
+
+# Verdicts.
+run estimate "$l" --serve -g h100-80g-sxm --context 8192 --users 16; expect "so many users fit" 0 'verdict +fits'
+run estimate "$l" --serve -g rtx3060-12g --context 8192; expect "a model that is larger than the card" 3 'verdict +oom'
+run estimate "$l" --serve -g rtx4090 --context 32768; expect "where the band decides it is left open" 6 'verdict +undecided'
+run estimate "$TMP/m/Qwen3.6-27B" --serve -g h100-94g-nvl --vllm 0.25; expect "blocks for states that do not suffice are said before the start" 3 'because +max_num_seqs exceeds the blocks for states'
+run estimate "$TMP/m/Qwen3.6-27B" --serve -g h100-94g-nvl --vllm 0.25 --max-num-seqs 256; expect "and fewer sequences start" 0 'verdict +fits'
+run estimate "$TMP/m/Qwen3-235B-FP8" --serve -g all --context 8192; expect "which cards, and how many" 0 '^ *h200-141g +[0-9.]+ GiB +2 '
+run estimate "$l" --serve -g l4 --context 4096; printf '%s\n' "$err" | grep -q 'dryrun -g l4 -- vllm serve .* --load-format dummy' && pass "the line that makes it exact" || fail "next" "$err"
+mkdir -p "$TMP/hub/models--org--net/snapshots/1"; cp "$l/config.json" "$TMP/hub/models--org--net/snapshots/1/"
+HF_HUB_CACHE="$TMP/hub" "$VRAMCAST" estimate org/net --serve -g l4 --context 4096 > "$TMP/out" 2>&1; grep -q 'left for the cache' "$TMP/out" && pass "a name in the hub's cache" || fail "hub" "$(cat "$TMP/out")"
+run estimate org/net --serve -g l4; expect "and one that is not there" 1 '' 'no config.json, no folder with one, and no model in'
+run estimate "$l" --serve; expect "a card is needed" 2 '' '--serve wants a card'
+run estimate --serve -g l4; expect "and a model" 2 '' '--serve wants a model'
+run estimate "$l" --serve -g l4 --vllm 0.9; expect "an unknown release" 2 '' '0.10 .. 0.33'
+run estimate "$l" --serve -g l4 --users 0; expect "nobody" 2 '' '--users and --max-num-seqs 1 to'
+run estimate "$l" --serve -g l4 --utilization 2; expect "more than the card" 2 '' 'above 0, at most 1'
+finish

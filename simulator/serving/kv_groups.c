@@ -142,10 +142,10 @@ static bool aligned(const struct vc_kv_cache *c, size_t g)
 static void trim_states(struct vc_kv_cache *c, struct vc_kv_table *t, uint64_t block,
 			uint64_t computed, size_t last)
 {
-	for (size_t i = last; i-- > t->retired; )
-		if (t->block[i])
-			release_range(c, t, i, i + 1);
-	t->retired = last > t->retired ? last : t->retired;
+	if (last > t->retired) { /* at once: blocks without a hash keep this order at the front */
+		release_range(c, t, t->retired, last);
+		t->retired = last;
+	}
 	if (t->last_state && t->last_state < up(computed, block) && t->block[t->last_state - 1])
 		release_range(c, t, t->last_state - 1, t->last_state);
 }

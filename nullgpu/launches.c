@@ -178,11 +178,6 @@ static int library_work(const char *name, void *stream, uint64_t duration,
 	return 0;
 }
 
-int vc_null_library_work(const char *name, void *stream, double bytes)
-{
-	return vc_null_known_work(name, stream, &(struct vc_kernel_work){ .read = bytes });
-}
-
 int vc_null_known_work(const char *name, void *stream, const struct vc_kernel_work *work)
 {
 	double bytes = work->read + work->written;

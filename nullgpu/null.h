@@ -255,8 +255,6 @@ struct vc_kernel_work vc_null_kernel_work(const char *name, const struct vc_null
 VC_SHARED void vc_null_register(const void *function, const char *name);
 VC_SHARED int vc_null_launch(const struct vc_null_launch *launch);
 /* Work of a library call that only moves bytes. */
-VC_SHARED int vc_null_library_work(const char *name, void *stream, double bytes);
-/* The same, of which more is known. */
 VC_SHARED int vc_null_known_work(const char *name, void *stream, const struct vc_kernel_work *work);
 /* Products and convolutions. `names`: VC_NULL_NAMES. */
 struct vc_null_product {

@@ -26,7 +26,6 @@ static struct {
 	_Atomic uint32_t told[TOLD];    /* calls whose records of memory say nothing new */
 	struct seen recent[RECENT];     /* one cudaMalloc comes once per context of its device */
 	unsigned at;
-	uint64_t untimed;
 	struct vc_cupti_times times;    /* of the buffer being read */
 	bool launches;                  /* wanted */
 	struct { uint64_t at, size; } pool[POOLS]; /* what was last said of it */
@@ -83,7 +82,6 @@ static bool is_timed(uint64_t start, uint64_t end)
 {
 	if (start || end)
 		return true;
-	g.untimed++;
 	vc_recorder_lost(1);
 	return false;
 }

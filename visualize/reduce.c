@@ -89,20 +89,6 @@ uint32_t vc_columns_x(const struct vc_columns *k, uint64_t at)
 	return (uint32_t)vc_muldiv_down(at - k->first, k->width, k->span);
 }
 
-size_t vc_columns_of(const struct vc_columns *k, const struct vc_result *r, uint64_t event)
-{
-	const struct vc_curve *v = &r->curve;
-	size_t b = vc_first_from(v->at, v->n, last_event, event), i = k->n;
-
-	if (b == v->n || b >= drawn(v))
-		return k->n;
-	uint32_t x = vc_columns_x(k, k->by_time ? v->at[b].first_ns : v->at[b].first_event);
-	x = x < k->width ? x : k->width - 1;
-	while (i > 0 && k->at[i - 1].from > x)
-		i--;
-	return i ? i - 1 : k->n;
-}
-
 char *vc_moment_text(const struct vc_result *r, bool by_time, uint64_t event, char *buf)
 {
 	char text[VC_FORMAT];

@@ -35,8 +35,6 @@ bool vc_curve_has_times(const struct vc_result *r);
 /* Has it, and they spread what happens: not most of it in a sliver, as where a model is moved
  * onto the card for a second and the first step runs out of memory in milliseconds? */
 bool vc_curve_reads_by_time(const struct vc_result *r);
-/* The index of the column that an event was counted in; k->n where it is drawn in none. */
-size_t vc_columns_of(const struct vc_columns *k, const struct vc_result *r, uint64_t event);
 /* The column of an event index or time; between 0 and width. */
 uint32_t vc_columns_x(const struct vc_columns *k, uint64_t at);
 /* The time of an event: exact for what pictures speak of (peaks, the failure), else from the

@@ -149,7 +149,7 @@ static int find_out(const struct vc_session *s, const struct vc_plan *p, enum vc
 	VC_TRY(rc);
 	*fits = vc_result_replayed(&r) == VC_FITS;
 	if (*fits == (wanted == VC_SURELY)) {
-		rc = vc_session_decide_fit(s, p, wanted == VC_POSSIBLY, &r, err);
+		rc = vc_session_decide(s, p, &r, err);
 		*fits = vc_advice_ending(&r) == VC_FITS ||
 			(wanted == VC_POSSIBLY && r.trust.low == VC_FITS);
 	}

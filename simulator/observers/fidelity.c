@@ -143,7 +143,6 @@ static int compare_final(void *arg, const struct vc_extent *x)
 	struct state *st = c->st;
 	const struct vc_event *e = c->at < st->finals ? &st->final[c->at] : NULL;
 
-	st->f.final_blocks_compared++;
 	if (e && e->kind == VC_EV_HEAP_SEGMENT)
 		c->end = e->addr + e->size;
 	if (!e || !same(x, e, recorded_size(st, c->at, c->end))) {

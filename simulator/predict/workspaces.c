@@ -25,9 +25,9 @@ enum {
 	NEAR = 64, /* allocations before a bias gradient among which the gradient it sums is */
 };
 
-bool vc_workspace_size(const struct vc_workspace *s, uint64_t rows,
-		     const struct vc_reduction_card *card, uint64_t *partial,
-		     uint64_t *semaphores)
+/* Bytes of the two buffers for that many rows; false: none. */
+static bool size_of(const struct vc_workspace *s, uint64_t rows,
+		    const struct vc_reduction_card *card, uint64_t *partial, uint64_t *semaphores)
 {
 	if (s->kind == VC_WORKSPACE_SUM)
 		return vc_reduction(s->width, rows, card, partial, semaphores);
@@ -45,7 +45,7 @@ bool vc_workspace_at(const struct vc_workspace *s, uint64_t sums, uint64_t sourc
 		there.row = sums;
 		there.width = (uint32_t)((double)s->width * (double)sums / (double)s->row + 0.5);
 	}
-	return vc_workspace_size(&there, (source + there.row / 2) / there.row, card, partial,
+	return size_of(&there, (source + there.row / 2) / there.row, card, partial,
 				 semaphores);
 }
 
@@ -57,12 +57,6 @@ bool vc_workspace_follows(const struct vc_allocations *m, uint32_t i)
 
 	return m->born[i + 1] == b + 1 && m->born[i + 2] == b + 2 && m->died[i + 2] == b + 3 &&
 	       m->died[i + 1] == b + 4;
-}
-
-bool vc_workspace_is_buffer(const struct vc_allocations *m, uint32_t i)
-{
-	return (i > 0 && vc_workspace_follows(m, i - 1)) ||
-	       (i > 1 && vc_workspace_follows(m, i - 2));
 }
 
 static bool sum_of(const struct vc_allocations *m, uint32_t i, uint32_t element,
@@ -458,7 +452,7 @@ static bool norm_at(const struct vc_allocations *m, const double *grows, uint32_
 	if (!s->present)
 		return true;
 	for (int half = 0; half < 2; half++, s->row /= 2) /* half rows are half as long */
-		if (vc_workspace_size(s, t[s->source].size / s->row, NULL, &a, &b) &&
+		if (size_of(s, t[s->source].size / s->row, NULL, &a, &b) &&
 		    a == t[i + 1].size && b == t[i + 2].size)
 			return true;
 	return false;
@@ -475,7 +469,7 @@ static void drop_false_norms(const struct vc_allocations *m, struct vc_workspace
 	for (size_t i = 0; i < l->n; i++)
 		betrayed |=
 			l->at[i].kind != VC_WORKSPACE_SUM && !l->at[i].present &&
-			vc_workspace_size(&l->at[i], m->take[l->at[i].source].size / l->at[i].row,
+			size_of(&l->at[i], m->take[l->at[i].source].size / l->at[i].row,
 					  NULL, &a, &b);
 	for (size_t i = 0; i < l->n; i++)
 		if (!betrayed || l->at[i].kind == VC_WORKSPACE_SUM)

@@ -22,23 +22,15 @@ struct vc_workspace {
 
 struct vc_workspaces { struct vc_workspace *at; size_t n; };
 
-/* Bytes of the two buffers for that many rows; false: none. */
-bool vc_workspace_size(const struct vc_workspace *s, uint64_t rows,
-		     const struct vc_reduction_card *card, uint64_t *partial,
-		     uint64_t *semaphores);
-
-/* The same where the sums have so many bytes and what is summed as many: sums of each sample's own
- * rows (the mean of a picture) are more where there are more samples, and their rows are not. */
+/* Bytes of the two buffers (false: none) where the sums have so many bytes and what is summed as
+ * many: sums of each sample's own rows (the mean of a picture) are more where there are more
+ * samples, and their rows are not. */
 bool vc_workspace_at(const struct vc_workspace *s, uint64_t sums, uint64_t source,
 		     const struct vc_reduction_card *card, uint64_t *partial,
 		     uint64_t *semaphores);
 
 /* Do two buffers follow this allocation that are given back at once, the second first? */
 bool vc_workspace_follows(const struct vc_allocations *m, uint32_t owner);
-
-/* Is it one of two such buffers? Kernels need them above some size: a place that asks for them asks
- * more often there, but nothing turns. */
-bool vc_workspace_is_buffer(const struct vc_allocations *m, uint32_t i);
 
 /* Say which allocations are buffers of a sum over rows, whoever's rows they are: they are no
  * data, and are not to be taken for any of another recording. */

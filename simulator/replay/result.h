@@ -205,7 +205,7 @@ struct vc_tries { struct vc_try *at; size_t n; };
 struct vc_fidelity {
 	bool checked, exact;
 	uint64_t events_compared, segments_recorded, segments_simulated, address_mismatches;
-	uint64_t final_blocks_compared, final_mismatches;
+	uint64_t final_mismatches;
 	bool diverged; uint64_t diverged_event; char *diverged_why;
 };
 

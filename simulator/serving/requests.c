@@ -20,7 +20,7 @@ struct reading {
 	uint64_t line, hash_block;
 	struct vc_serve_request one; /* the request of this line */
 	double second;               /* its arrival */
-	bool has_prompt, has_output, has_arrival;
+	bool has_prompt, has_output;
 	struct vc_text *text;
 	size_t texts, text_cap;
 	double *seconds;             /* of all requests */
@@ -88,7 +88,7 @@ static void begin_line(struct reading *g)
 	g->line++;
 	g->one = (struct vc_serve_request){ .line = g->line };
 	g->texts = 0;
-	g->has_prompt = g->has_output = g->has_arrival = false;
+	g->has_prompt = g->has_output = false;
 	g->second = 0;
 }
 

@@ -282,64 +282,6 @@ static int replay_ends(const struct ask *q, struct vc_result *r, struct vc_error
 	return VC_OK;
 }
 
-/* Nothing but the device limits the run, and until it is full the run is the one that has no end of
- * memory: so with more it fits where it did with less. */
-static bool is_plain(const struct vc_plan *p, const struct vc_result *r)
-{
-	static const char *const other[] = { "memory_fraction", "garbage_collection",
-					     "expandable_segments" };
-	bool plain = p->torch[0] && p->capacity && p->fraction < 0 && !p->transform.n &&
-		     p->assume == VC_ASSUME_NOTHING && !r->stats.limited && !r->stats.cut_short;
-
-	for (size_t i = 0; i < sizeof(other) / sizeof(*other); i++)
-		plain = plain && !strstr(p->conf, other[i]);
-	return plain;
-}
-
-/* Does it not fit by an upper end that lies there or higher? */
-static int settled_high(void *arg, uint64_t low, uint64_t high, bool *settled, struct vc_error *err)
-{
-	const struct vc_answer_ask *a = arg;
-	const struct ask q = { a->job, a->plan };
-	uint64_t need = a->best->stats.peak_reserved;
-	enum vc_verdict end = VC_FITS;
-
-	if (high > need && a->best->stats.peak_used + (high - need) > a->plan->capacity)
-		VC_TRY(replay_end(&q, (int64_t)(high - need), &end, err));
-	*settled = end != VC_FITS;
-	return VC_OK;
-}
-
-/* Does it fit by a lower end that lies there or lower? */
-static int settled_low(void *arg, uint64_t low, uint64_t high, bool *settled, struct vc_error *err)
-{
-	struct vc_answer_ask *a = arg;
-	const struct ask q = { a->job, a->plan };
-	enum vc_verdict end = VC_OOM;
-
-	*settled = false;
-	if (low + beside_of(a->best) > a->plan->capacity)
-		return VC_OK;
-	if (!a->need)
-		VC_TRY(find_need(&q, a->best, &a->need, err));
-	if (low < a->need)
-		VC_TRY(replay_end(&q, -(int64_t)(a->need - low), &end, err));
-	*settled = end == VC_FITS;
-	return VC_OK;
-}
-
-bool vc_answer_settles(struct vc_answer_ask *a, bool possibly)
-{
-	const struct vc_plan *p = a->plan;
-	uint64_t context = p->context < p->capacity ? p->context : p->capacity;
-
-	a->settled = (struct vc_settled){ .arg = a, .low = possibly,
-					  .most = p->capacity - context + PIECES,
-					  .is = possibly ? settled_low : settled_high };
-	return is_plain(p, a->best) && !vc_answer_other_torch(a->job->rec, p) &&
-	       (possibly || vc_result_replayed(a->best) == VC_FITS);
-}
-
 static enum vc_verdict verdict_of(const struct vc_trust *a, enum vc_verdict best)
 {
 	switch (a->assumed) {

@@ -24,18 +24,6 @@ bool vc_answer_other_torch(const struct vc_recording *rec, const struct vc_plan 
 /* Widen the interval of such an answer by what the requests of versions were found to differ. */
 void vc_answer_widen_torch(struct vc_result *out);
 
-/* Where no more is asked of a run than whether it fits: */
-struct vc_answer_ask {
-	const struct vc_job *job;
-	const struct vc_plan *plan;
-	const struct vc_result *best; /* the best estimate */
-	struct vc_settled settled;
-	uint64_t need;                /* of the best estimate where nothing limits it; 0: not yet */
-};
-/* Fill a->settled: by both ends of the interval (possibly: by its lower end). False where only the
- * whole interval tells, because settings hang on how much the device has. */
-bool vc_answer_settles(struct vc_answer_ask *a, bool possibly);
-
 /* Where a prediction may be off by more than it is good for (a fifth of the best guess): why, and
  * the command that can tell. "" where it is not, or --force asks for the number all the same. */
 const char *vc_answer_cannot(const struct vc_session *s, uint64_t best, uint64_t low, uint64_t high,

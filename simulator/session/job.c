@@ -211,13 +211,3 @@ int vc_job_widen(const struct vc_job *job, const struct vc_plan *plan, struct vc
 	vc_result_fini(&r);
 	return VC_OK;
 }
-
-int vc_job_is_settled(const struct vc_plan *plan, const struct vc_result *out,
-		      struct vc_error *err)
-{
-	bool settled = false;
-
-	if (plan->settled && out->has_interval && out->low < out->high)
-		VC_TRY(plan->settled->is(plan->settled->arg, out->low, out->high, &settled, err));
-	return settled;
-}

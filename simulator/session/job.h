@@ -43,7 +43,3 @@ char *vc_job_change(const char *change, const struct vc_list *transforms, char *
 /* Widen [low, high] of *out by the peak of this job; where out has no interval, it becomes one. */
 int vc_job_widen(const struct vc_job *job, const struct vc_plan *plan, struct vc_result *out,
 		 struct vc_error *err);
-
-/* Is all that the plan asks of the interval of *out known? 1: it is. */
-int vc_job_is_settled(const struct vc_plan *plan, const struct vc_result *out,
-		      struct vc_error *err);

@@ -38,15 +38,6 @@ struct vc_tenants {
 };
 int vc_tenants_parse(const struct vc_list *used, struct vc_tenants *t, struct vc_error *err);
 
-/* What is asked of an interval where not all of it is: it ends once that is known. */
-struct vc_settled {
-	void *arg;
-	bool low;      /* of its lower end, ... */
-	uint64_t most; /* ... which settles nothing where it is higher than this */
-	/* Do these ends settle it, which from now on only come to lie farther apart? */
-	int (*is)(void *arg, uint64_t low, uint64_t high, bool *settled, struct vc_error *err);
-};
-
 /* One planned run. What-ifs are copies of it with something changed. */
 struct vc_plan {
 	const struct vc_model_type *model;
@@ -71,7 +62,6 @@ struct vc_plan {
 	unsigned va_order;         /* of struct vc_device_config: which order of VC_VA_MIX */
 	struct vc_list transform;  /* "NAME:K=V,..." in that order; lent */
 	const struct vc_enough *enough; /* lent; NULL: to the end */
-	const struct vc_settled *settled; /* lent; NULL: all of its interval is asked for */
 	const struct vc_tenants *tenants; /* lent; NULL: nobody else is on the device */
 };
 

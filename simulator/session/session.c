@@ -366,21 +366,6 @@ int vc_session_decide(const struct vc_session *s, const struct vc_plan *plan,
 	return vc_answer_decide(s, &a.job, plan, out, err);
 }
 
-int vc_session_decide_fit(const struct vc_session *s, const struct vc_plan *as_planned,
-			  bool possibly, struct vc_result *out, struct vc_error *err)
-{
-	struct vc_plan plan = *as_planned;
-	struct vc_result best = { .need = out->need, .stats = out->stats };
-	struct vc_answer_ask ask = { .plan = as_planned, .best = &best };
-	struct vc_job job;
-
-	if (!prediction(s, as_planned, &job, err) && s->whatif)
-		return err->status ? (int)err->status : VC_ENOMEM;
-	ask.job = &job;
-	plan.settled = vc_answer_settles(&ask, possibly) ? &ask.settled : NULL;
-	return vc_session_decide(s, &plan, out, err);
-}
-
 /* What must be live at once, in all of the run: one that runs out shows only the part before. */
 static int find_floor(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *out,
 		      struct vc_error *err)

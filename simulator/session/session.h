@@ -58,10 +58,6 @@ int vc_session_replay(const struct vc_session *s, const struct vc_plan *plan,
 		      struct vc_error *err);
 int vc_session_decide(const struct vc_session *s, const struct vc_plan *plan,
 		      struct vc_result *out, struct vc_error *err);
-/* vc_session_decide, where all that is asked is whether the run surely fits (possibly: possibly
- * does): that *out says, and its interval may reach farther. */
-int vc_session_decide_fit(const struct vc_session *s, const struct vc_plan *plan, bool possibly,
-			  struct vc_result *out, struct vc_error *err);
 /* The interval alone. */
 int vc_session_interval(const struct vc_session *s, const struct vc_plan *plan,
 			struct vc_result *out, struct vc_error *err);

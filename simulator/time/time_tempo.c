@@ -479,9 +479,6 @@ static void answer(struct work *w, struct vc_tempo_answer *out)
 		    out->step_ns > 0 ? fmin(1, scale * busy / out->step_ns) :
 				       0;
 	out->wait = out->same ? w->p->wait : load > bare ? (load - bare) / load : 0;
-	for (size_t i = 0; i < w->p->beats; i++)
-		out->host_ns += w->host[i].host;
-	out->compute_ns = busy;
 }
 
 int vc_tempo_at(struct vc_tempo *t, const struct vc_tempo_ask *ask, struct vc_tempo_answer *out,

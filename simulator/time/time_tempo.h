@@ -96,8 +96,6 @@ struct vc_tempo_answer {
 	double busy, wait;      /* shares of the step */
 	double matched;         /* share of the base's kernel time with a counterpart everywhere */
 	double renamed;         /* part of it under another name: another tile size, ... */
-	double compute_ns;      /* sum over the kernels */
-	double host_ns;         /* what the program needs to launch a step, as far as it shows */
 	size_t base;
 	bool same;              /* recorded like this */
 	bool at_values;         /* recorded at these values */

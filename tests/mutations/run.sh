@@ -24,21 +24,22 @@ of_room() {
 	simulator/anatomy | simulator/rewrite | simulator/transforms) units test_transforms test_autocast test_period test_layers test_foreach test_formulas test_reduction; cli anatomy
 		echo tests/transforms/recorded.sh tests/answers/answers.sh; cli limits; echo tests/ladders/ladders.sh; cli plot seeds whatif estimate ;;
 	simulator/models) echo tests/golden/golden.sh build/tests/conformance tests/whatif/truth.sh; units test_known test_past_runs; echo tests/oracle-bfc/bfc.sh tests/oracle-rmm/rmm.sh
-		units test_bfc test_rmm test_cuda_async test_rules test_torch_snapshot test_device_window; cli sim ;;
+		units test_bfc test_pools test_free_blocks test_rmm test_cuda_async test_rules test_torch_snapshot test_device_window; cli sim ;;
 	simulator/replay) units test_past test_past_runs test_known test_engine test_peaks test_infer test_device_window test_cards test_source; echo tests/golden/golden.sh build/tests/conformance; cli sim failures snapshot ledger ;;
-	simulator/sources) units test_codec test_torch_snapshot test_pickle test_source test_fuzz_corpus test_infer; cli recordings snapshots snapshot bad_input trace_format formats ;;
-	simulator/observers) cli sim plot ledger formats; units test_visual_golden test_engine; echo tests/golden/golden.sh ;;
+	simulator/sources) units test_codec test_torch_snapshot test_pickle test_source test_fuzz_corpus test_infer; cli recordings snapshots snapshot nsys rmm_log bad_input trace_format formats ;;
+	simulator/observers) cli sim plot ledger formats failures advice; units test_visual_golden test_engine; echo tests/golden/golden.sh ;;
 	simulator/session) echo tests/whatif/truth.sh; cli invariants verdict trust whatif convolutions tune sim; echo tests/answers/answers.sh; cli trust evaluation seeds failures usage; echo tests/ladders/ladders.sh ;;
-	simulator/search) units test_vary; cli fit sweep tune; units test_journal ;;
+	simulator/search) units test_vary test_choice; cli fit fit_find fit_plan sweep tune ranks epoch; units test_journal; cli words ;;
+	simulator/serving) cli serve ;;
 	simulator/packing) units test_packing; cli plan ;;
 	allocator) units test_arena; echo tests/plan/allocator.sh ;;
 	simulator/advise) cli advice explain limits diff; units test_explain test_diff ;;
 	simulator/findings) cli findings sim verdict; units test_drawn ;;
-	simulator/time) units test_time; cli time ;;
+	simulator/time) units test_time; cli time numbers whatif ;;
 	tracer) units test_cupti_clock test_meta test_codec; printf '%s\n' tests/tracer/pressure.sh tests/tracer/*.sh | grep -v '/check_\|/bench_\|/lib.sh' ;;
-	nullgpu) printf 'tests/nullgpu/%s.sh\n' device cudnn stage ;;
-	visualize) units test_visual test_visual_golden test_visual_fuzz; cli plot formats; echo tests/golden/golden.sh ;;
-	commands) cli convolutions estimate usage bad_input sim fit sweep plot formats failures answers; echo tests/nullgpu/stage.sh ;;
+	nullgpu) printf 'tests/nullgpu/%s.sh\n' device cudnn stage plans; printf '%s\n' tests/nullgpu/*.sh | grep -v /bench_; printf 'tests/tracer/%s.sh\n' cupti_records cupti_shared ;;
+	visualize) units test_visual test_visual_golden test_visual_fuzz; cli plot formats; echo tests/golden/golden.sh; cli snapshot snapshots; units test_drawn test_extremes ;;
+	commands) cli convolutions estimate usage bad_input sim fit sweep plot formats failures answers terminal; echo tests/nullgpu/stage.sh tests/plan/allocator.sh tests/tracer/processes.sh tests/tracer/command.sh ;;
 	common) units test_convolutions test_codec test_io test_json test_pickle test_param test_opt test_emit test_error test_meta test_exchange test_journal; cli trace_format bad_input ;;
 	esac | tr ' ' '\n'
 }

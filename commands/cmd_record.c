@@ -29,7 +29,7 @@
 enum { GRACE_MS = 3000 }; /* for worker processes that outlive the program a little */
 
 struct config {
-	const char *out, *stacks, *device, *kernels, *graphs;
+	const char *out, *stacks, *device, *kernels, *graphs, *describe;
 	struct vc_list params;
 	uint64_t max_size;
 	bool no_python, launches;
@@ -84,6 +84,7 @@ static const struct vc_option options[] = {
 	{ 0, "pid", VC_O_UINT, AT(pid), "PID",
 	  "record a PyTorch program that runs already, until it ends or you press Ctrl-C; it goes "
 	  "on as before", NULL },
+	{ 0, "describe", VC_O_TEXT, AT(describe), "FILE", NULL, NULL }, /* for python/vramcast/ */
 	{ 0, "no-python", VC_O_FLAG, AT(no_python), NULL,
 	  "add nothing to the program's Python (no step marks from optimizers)", NULL },
 	VC_OPTION_END
@@ -591,11 +592,27 @@ static int start(struct run *r, struct vc_error *err)
 	return code;
 }
 
+/* What runs already, beside a snapshot that it made of itself: nothing is run. */
+static int describe(const struct config *c, size_t argc, char **argv, struct vc_error *err)
+{
+	struct vc_program *p = NULL;
+	int r = vc_own_describe(argc, argv, &c->params, &p, err);
+
+	if (r == VC_OK)
+		r = vc_own_remember(p, false, err);
+	if (r == VC_OK)
+		r = vc_own_write(p, c->describe, err);
+	vc_program_free(p);
+	return r;
+}
+
 static int run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	struct run r = { .cfg = config };
 	int rc = check(r.cfg, argc, &con->err), code = 125;
 
+	if (rc == 0 && argc && r.cfg->describe)
+		return describe(r.cfg, argc, argv, &con->err);
 	if (rc == 0 && r.cfg->pid != VC_NOT_GIVEN)
 		rc = vc_attach_check((pid_t)r.cfg->pid, &con->err);
 	VC_TRY(rc);

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Callable, Iterator, Optional, Type, TypeVar, Union
 
+from . import program
 from .errors import VramcastError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -123,7 +124,7 @@ class record:
 
     Under `vramcast record` the tracer records already: it is told where the part begins and ends.
     Elsewhere PyTorch's own memory history is switched on, and its snapshot is written to `path`,
-    also when the part ends with an exception. `how` says which it was: "tracer", "pytorch" or
+    also when the part ends with an exception, and what the program is beside it. `how` says which it was: "tracer", "pytorch" or
     "nothing" (no CUDA here). Begin before the model is made, so that nothing of it is missed.
 
     >>> with vramcast.record("part.pickle") as part:
@@ -161,6 +162,7 @@ class record:
                 raise VramcastError("CUDA went away while its memory was recorded")
             memory._dump_snapshot(self.path)
             memory._record_memory_history(enabled=None)
+            _describe_program(self.path + ".program")
 
     def __call__(self, function: F) -> F:
         @functools.wraps(function)
@@ -168,6 +170,17 @@ class record:
             with record(self.path, self.max_entries):
                 return function(*args, **kwargs)
         return recorded  # type: ignore[return-value]
+
+
+def _describe_program(path: str) -> None:
+    """A snapshot does not say what made it; `vramcast sim` runs that again. A console makes none."""
+    line = getattr(sys, "orig_argv", None) or [sys.executable, *sys.argv]  # from Python 3.10 on
+    if sys.argv[:1] in ([""], ["-c"]):
+        return
+    try:
+        program.run(["record", "--describe", path, "--", sys.executable, *line[1:]])
+    except (VramcastError, OSError):  # the run matters more
+        pass
 
 
 def _memory() -> Optional[Any]:

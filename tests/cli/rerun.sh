@@ -95,6 +95,13 @@ sim sent.vct --set batch=6; expect "a file beside a recording decides nothing ei
 ran "nothing was run for it" 0
 rm -f ./*.program; export XDG_CACHE_HOME="$TMP/cache"
 
+# a snapshot that its program made by itself
+"$VRAMCAST" export -q --redact two.vct -o snap.vct > said 2>&1; sim snap.vct@batch=2 --set batch=4; expect "what made a snapshot is not known" 0 'not rerun +which program made the recording is not known'
+rm -f "$RUNS"; run record --describe snap.vct.program -- "$train" --batch 2; expect "unless it was written down beside it" 0
+ran "while it ran, for nothing is run then" 0
+sim snap.vct@batch=2 --set batch=4 --by rerun; expect "then it can be asked" 0 'level +rerun'
+"$VRAMCAST" record -q --describe none/snap.program -- "$train" --batch 2 > said 2>&1; check "a file that cannot be written is said" grep -q "none/snap.program" said
+
 # files of the user's own
 printf '#!/bin/sh\nexec %s "$@"\n' "$train" > train.sh
 dry -o script.vct --param batch=2 -- sh train.sh --batch 2

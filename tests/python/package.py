@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """package.py - the Python package, on the recordings of the tree and on the null GPU."""
+import json
 import os
 import re
 import shutil
@@ -116,6 +117,20 @@ def test_marks_do_nothing():
     vramcast.step()
     with vramcast.region("forward"):
         vramcast.mark("here")
+
+
+def test_snapshots_know_their_program():
+    """vramcast.record writes down beside its snapshot what the program is"""
+    out, script = os.path.join(TMP, "own.pickle"), os.path.join(TMP, "own.py")
+    with open(script, "w") as f:
+        f.write("import types, vramcast, vramcast.recording as r\n"
+                "r._memory = lambda: types.SimpleNamespace(_record_memory_history=lambda **k: None,\n"
+                "                                          _dump_snapshot=lambda path: None)\n"
+                f"with vramcast.record({out!r}) as part: pass\nassert part.how == 'pytorch'\n")
+    subprocess.run([sys.executable, script, "--batch", "4"], check=True,
+                   env={**os.environ, "XDG_CACHE_HOME": os.path.join(TMP, "cache")})
+    with open(out + ".program") as f:
+        assert json.load(f)["arguments"][1:] == [script, "--batch", "4"]
 
 
 def test_marks_are_recorded():

@@ -37,6 +37,10 @@ gzip -c "$TMP/two.jsonl" | "$VRAMCAST" serve - --blocks 200 | cmp -s - "$TMP/a" 
 printf '{"arrival": 0, "prompt": [["q", 160]], "output": 33, "answer": "a"}\n{"arrival": 9, "prompt": [["q", 160], ["a", 33], ["r", 15]], "output": 5}\n' > "$TMP/talk.jsonl"
 run serve "$TMP/talk.jsonl" --blocks 200 --json
 [ "$(field prefix_hits)" = 192 ] && pass "the answer of the turn before is known: 12 blocks" || fail "conversation" "$(field prefix_hits)"
+# Texts that end inside a block: of 80 tokens the first 20 are the same, which is one whole block.
+printf '{"arrival": 0, "prompt": [["s", 20], ["x", 60]], "output": 2, "answer": "a"}\n{"arrival": 9, "prompt": [["s", 20], ["y", 60]], "output": 2, "answer": "b"}\n' > "$TMP/apart.jsonl"
+run serve "$TMP/apart.jsonl" --blocks 200 --json
+[ "$(field prefix_hits)" = 16 ] && pass "what begins alike and goes on otherwise shares one block" || fail "texts inside a block" "$(field prefix_hits)"
 run serve "$TMP/two.csv" --blocks 200 --max-model-len 950; expect "a prompt that is too long is refused, and said" 3 'vLLM refuses 1 request: that of line 2'
 run serve "$TMP/two.csv" -g t4 --weights 3GiB --token-bytes 128KiB --json; expect "blocks of a card" 0
 [ "$(field blocks)" = $(((15642329088 * 92 / 100 - 3 * 1024 * 1024 * 1024) / (16 * 131072))) ] && pass "92 % of the card less the weights" || fail "blocks of a card" "$(field blocks)"

@@ -27,7 +27,7 @@ of_room() {
 		units test_bfc test_pools test_free_blocks test_rmm test_cuda_async test_rules test_torch_snapshot test_device_window; cli sim ;;
 	simulator/replay) units test_past test_past_runs test_known test_engine test_peaks test_infer test_device_window test_cards test_source; echo tests/golden/golden.sh build/tests/conformance; cli sim failures snapshot ledger ;;
 	simulator/sources) units test_codec test_torch_snapshot test_pickle test_source test_fuzz_corpus test_infer; cli recordings snapshots snapshot nsys rmm_log bad_input trace_format formats ;;
-	simulator/observers) cli sim plot ledger formats failures advice; units test_visual_golden test_engine; echo tests/golden/golden.sh ;;
+	simulator/observers) cli sim plot ledger formats failures advice; units test_visual_golden test_engine test_drawn; echo tests/golden/golden.sh ;;
 	simulator/session) echo tests/whatif/truth.sh; cli invariants verdict trust whatif convolutions tune sim; echo tests/answers/answers.sh; cli trust evaluation seeds failures usage; echo tests/ladders/ladders.sh ;;
 	simulator/search) units test_vary test_choice; cli fit fit_find fit_plan sweep tune ranks epoch; units test_journal; cli words ;;
 	simulator/serving) cli serve ;;

@@ -11,6 +11,8 @@ export VRAMCAST_NULL_TOTAL=8589934592 VRAMCAST_NULL_CONTEXT=0
 
 run run --learn "$TMP/a.vcp" -- "$bin"
 expect "a plan is learned from a run without one" 0 'overlaps 0, refused 0' 'a.vcp: 1220 requests, an arena of .*repeated'
+check "and that none was is not said" sh -c '! grep -q "nothing was learned" "$1"' - "$TMP/err"
+run run --learn "$TMP/none.vcp" -- true; expect "of a program without PyTorch nothing is learned" 0 '' 'nothing was learned'
 run run --plan "$TMP/a.vcp" --check -- "$bin"
 expect "all of the same program is served from it" 0 'overlaps 0, refused 0' '1220 of 1220 requests served'
 expect "and no place was given out twice" 0 '' 'checked: 0 places given out twice'

@@ -2,7 +2,7 @@
 # cute_dsl.sh - kernels written in CuTe DSL find a runtime that does not bring a CUDA runtime of its own (cute_dsl.c).
 . tests/support/tap.sh
 . tests/nullgpu/torch/envs.sh
-command -v cc > /dev/null || { skip "CuTe DSL's runtime" "no cc"; finish; }
+own cc || { skip "CuTe DSL's runtime" "no cc for ${ARCH:-this machine}"; finish; }
 site=$TMP/site; mkdir -p "$site/torch/lib"; : > "$site/torch/__init__.py"
 py=$(python3 -c "import sys; print(sys.executable)") || { skip "CuTe DSL's runtime" "no python3"; finish; }
 export PYTHONPATH="$site"

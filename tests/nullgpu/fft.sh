@@ -6,7 +6,7 @@ mkdir -p "$TMP/lib"
 for soname in libcuda.so.1 libcufft.so.11; do
 	ln -sf "$PWD/$BUILD/nullgpu/vcnull-$soname" "$TMP/lib/$soname"
 done
-py=$(python3 -c "import sys; print(sys.executable)") || { skip "transforms" "no python3"; finish; }
+own python3 && py=$(python3 -c "import sys; print(sys.executable)") || { skip "transforms" "no python3 for ${ARCH:-this machine}"; finish; }
 scratch() { # BATCH POINTS...: complex floats
 	env LD_LIBRARY_PATH="$TMP/lib" "$py" -c "
 import ctypes, sys

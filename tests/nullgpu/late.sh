@@ -2,7 +2,7 @@
 # late.sh - how a Python program ends under dryrun when threads of C++ still want Python's lock: on a
 # stand-in for PyTorch's backward thread, in C, whose stack must not be unwound (cleanup aborts, as noexcept does).
 . tests/support/tap.sh
-command -v cc > /dev/null || { skip "the end of a program" "no cc"; finish; }
+own cc || { skip "the end of a program" "no cc for ${ARCH:-this machine}"; finish; }
 py=$(python3 -c "import sys; print(sys.executable)") || { skip "the end of a program" "no python3"; finish; }
 site=$TMP/site; mkdir -p "$site/torch/lib" "$TMP/private"
 export PYTHONPATH="$site" TMPDIR="$TMP/private" VRAMCAST_NULL_VALUES=0

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # plans.sh - an installed cuDNN is asked for its plans; here a library of our own answers (deviceless.c).
 . tests/support/tap.sh
-command -v cc > /dev/null || { skip "asking an installed cuDNN" "no cc"; finish; }
+own cc || { skip "asking an installed cuDNN" "no cc for ${ARCH:-this machine}"; finish; }
 py=$(python3 -c "import sys; print(sys.executable)") || { skip "asking an installed cuDNN" "no python3"; finish; }
 site=$TMP/site; wheel=$site/nvidia/cudnn/lib
 mkdir -p "$site/torch/lib" "$wheel" "$TMP/cache"; : > "$site/torch/__init__.py"

@@ -2,7 +2,7 @@
 # preload.sh - a library of the program's own that stands before the CUDA runtime, as torch_memory_saver does for SGLang:
 # it keeps a lock while it calls on, so a call that comes back to it would never end.
 . tests/support/tap.sh
-command -v cc > /dev/null || { skip "a library that stands before the runtime" "no cc"; finish; }
+own cc || { skip "a library that stands before the runtime" "no cc for ${ARCH:-this machine}"; finish; }
 site=$TMP/site; mkdir -p "$site/torch/lib"; : > "$site/torch/__init__.py"
 py=$(python3 -c "import sys; print(sys.executable)") || { skip "a library that stands before the runtime" "no python3"; finish; }
 export PYTHONPATH="$site"

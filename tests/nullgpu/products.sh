@@ -6,7 +6,7 @@ mkdir -p "$TMP/lib"
 for soname in libcuda.so.1 libcudart.so.12 libcublas.so.12 libcublasLt.so.12 libcudnn.so.9; do
 	ln -sf "$PWD/$BUILD/nullgpu/vcnull-$soname" "$TMP/lib/$soname"
 done
-py=$(python3 -c "import sys; print(sys.executable)") || { skip "products" "no python3"; finish; }
+own python3 && py=$(python3 -c "import sys; print(sys.executable)") || { skip "products" "no python3 for ${ARCH:-this machine}"; finish; }
 cat > "$TMP/products.py" <<'EOF'
 import ctypes, sys
 rt, blas, lt, dnn = [ctypes.CDLL(f"lib{n}") for n in

@@ -27,7 +27,7 @@ expect "a card that is not there" 6 'No devices were found'
 smi --gpu-reset
 expect "what is not played is said" 2 "'--gpu-reset' is not played"
 
-command -v cc > /dev/null || { skip "started by a program" "no cc"; finish; }
+own cc || { skip "started by a program" "no cc for ${ARCH:-this machine}"; finish; }
 site=$TMP/site; mkdir -p "$site/torch/lib"; : > "$site/torch/__init__.py"
 py=$(python3 -c "import sys; print(sys.executable)") || { skip "started by a program" "no python3"; finish; }
 export PYTHONPATH="$site" TMPDIR="$TMP/private"; mkdir -p "$TMPDIR"

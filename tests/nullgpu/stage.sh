@@ -1,7 +1,7 @@
 #!/bin/sh
 # stage.sh - dryrun with a made-up PyTorch: what is found, what is refused, what is generated.
 . tests/support/tap.sh
-command -v cc > /dev/null || { skip "staging a made-up PyTorch" "no cc"; finish; }
+own cc || { skip "staging a made-up PyTorch" "no cc for ${ARCH:-this machine}"; finish; }
 site=$TMP/site; mkdir -p "$site/torch/lib"; : > "$site/torch/__init__.py"
 py=$(python3 -c "import sys; print(sys.executable)") || { skip "staging a made-up PyTorch" "no python3"; finish; }
 export PYTHONPATH="$site" TMPDIR="$TMP/private"; mkdir -p "$TMPDIR"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # verdict.sh - how a dry run says that its program ended: as a whole, by process, and by its exit code.
 . tests/support/tap.sh
-command -v cc > /dev/null || { skip "ends of a made-up program" "no cc"; finish; }
+own cc || { skip "ends of a made-up program" "no cc for ${ARCH:-this machine}"; finish; }
 site=$TMP/site; mkdir -p "$site/torch/lib"; : > "$site/torch/__init__.py"
 py=$(python3 -c "import sys; print(sys.executable)") || { skip "ends of a made-up program" "no python3"; finish; }
 export PYTHONPATH="$site" TMPDIR="$TMP/private"; mkdir -p "$TMPDIR"

@@ -23,4 +23,6 @@ sanitized() { ! (ulimit -v 4000000; "$VRAMCAST" --version > /dev/null 2>&1); }
 # Has that python a PyTorch for CUDA? To import it takes two seconds.
 has_cuda_torch() { "$1" -c 'import importlib.util as u, os, sys
 s = u.find_spec("torch"); sys.exit(not (s and os.path.exists(os.path.join(os.path.dirname(s.origin), "lib/libtorch_cuda.so"))))' 2> /dev/null; }
+# own TOOL: is it here, and does what it runs or makes load our libraries? Not where ARCH is another processor's: qemu runs these.
+own() { command -v "$1" > /dev/null && [ "${ARCH:-$(uname -m)}" = "$(uname -m)" ]; }
 finish() { echo "1..$n"; exit $failed; }

@@ -2,7 +2,7 @@
 # attach.sh - record --pid: who cannot be attached to, in one sentence each; and, on a stand-in for PyTorch's CPU allocator
 # in a real Python, a window of a program that runs. With PyTorch: check_attach.sh.
 . tests/tracer/lib.sh
-command -v python3 > /dev/null || { skip "attaching" "there is no python3"; finish; }
+own python3 || { skip "attaching" "there is no python3 for ${ARCH:-this machine}"; finish; }
 mkdir "$TMP/torch"
 cat > "$TMP/torch/__init__.py" << 'TORCH'
 import ctypes, os

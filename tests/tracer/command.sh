@@ -48,7 +48,7 @@ run record -q -o "$TMP/c.vct" --device cuda -- "$bin/victim" return 10
 [ -e "$TMP/c.vct" ] && fail "--device cuda leaves the CPU heap alone" || pass "--device cuda leaves the CPU heap alone"
 run record -q -o "$TMP/n.vct" --stacks native -- "$bin/victim" return 10
 equal "--stacks native: every allocation says where it came from" "$("$VRAMCAST" dump "$TMP/n.vct" | grep -c ' alloc .* at=.*victim')" 10
-if command -v python3 > /dev/null && python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'; then
+if own python3 && python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'; then
 	printf 'import ctypes\nlib = ctypes.PyDLL(None)\nf = lib._ZN3c109alloc_cpuEm\nf.restype = ctypes.c_void_p\ndef forward():\n    return f(64)\nforward()\n' > "$TMP/p.py"
 	LD_PRELOAD="$PWD/$bin/libc10.so" run record -q -o "$TMP/p.vct" --stacks py -- python3 "$TMP/p.py"
 	run dump "$TMP/p.vct"

@@ -27,12 +27,12 @@ thrown() {
 	run record -q -o "$TMP/a.vct" -- $in_child
 	equal "$name in a forked child: both traces" "$rc $(field "$TMP/a.vct" events) $(field "$(ls "$TMP"/a.*.vct 2> /dev/null)" events)" "$code 10 1500"
 }
-if ${CXX:-c++} -o "$TMP/thrown" tests/tracer/thrown.cc "$bin/libc10.so" 2> "$TMP/log"; then
+if own "${CXX:-c++}" && ${CXX:-c++} -o "$TMP/thrown" tests/tracer/thrown.cc "$bin/libc10.so" 2> "$TMP/log"; then
 	thrown "an exception of C++" 134 "$TMP/thrown -c 1000" "$TMP/thrown" 1000
 else
 	skip "an exception of C++" "no C++ compiler"
 fi
-if command -v python3 > /dev/null; then
+if own python3; then
 	thrown "an exception of Python" 1 "python3 tests/tracer/thrown.py $bin/libc10.so 1000 child" \
 		python3 tests/tracer/thrown.py "$bin/libc10.so" 1000
 else

@@ -21,7 +21,7 @@ kept=$(steps "$TMP/t.vct")
 # A dry run keeps the same.
 mkdir -p "$TMP/site/torch/lib"; : > "$TMP/site/torch/__init__.py"
 export PYTHONPATH="$TMP/site"
-if command -v python3 > /dev/null && ${CC:-cc} -shared -o "$TMP/site/torch/lib/libtorch_cuda.so" -x c /dev/null -Wl,--no-as-needed -L"${BUILD:-build}/nullgpu" -l:vcnull-libcudart.so.12 2> /dev/null; then
+if own python3 && ${CC:-cc} -shared -o "$TMP/site/torch/lib/libtorch_cuda.so" -x c /dev/null -Wl,--no-as-needed -L"${BUILD:-build}/nullgpu" -l:vcnull-libcudart.so.12 2> /dev/null; then
 	run dryrun -q -g rtx4090 -o "$TMP/n.vct" --keep 16steps -- "$bin/forks" -s 200
 	kept=$(steps "$TMP/n.vct")
 	equal "dryrun --keep: begins with what lives" "$rc $(balance "$TMP/n.vct")" "0 200 0"

@@ -2,7 +2,7 @@
 # others.sh - programs that share a card: what others hold, by a stand-in for NVIDIA's management library, is theirs and not
 # this program's context. Where that library cannot tell, nothing is said.
 . tests/tracer/lib.sh
-command -v cc > /dev/null || { skip "programs that share a card" "no cc"; finish; }
+own cc || { skip "programs that share a card" "no cc for ${ARCH:-this machine}"; finish; }
 cat > "$TMP/nvml.c" << 'NVML'
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@ host=$(uname -n)
 # each TRACE...: "PID EVENTS" of them, sorted
 each() { for t in "$@"; do echo "$(field "$t" pid) $(field "$t" events)"; done | sort; }
 
-if command -v python3 > /dev/null; then
+if own python3; then
 	for how in fork spawn forkserver; do
 		rm -f "$TMP"/p*.vct
 		LD_PRELOAD="$PWD/$bin/libc10.so" run record -q -o "$TMP/p.vct" -- python3 tests/tracer/processes.py $how 4

@@ -1,8 +1,8 @@
 #!/bin/sh
 # program.sh - a recording knows its program: what of it is written down, and what never is.
 . tests/tracer/lib.sh
-command -v python3 > /dev/null && python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
-	{ skip "what a recording knows of its program" "no python3"; finish; }
+own python3 && python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
+	{ skip "what a recording knows of its program" "no python3 for ${ARCH:-this machine}"; finish; }
 repo=$PWD bin=$PWD/$bin
 case $VRAMCAST in /*) ;; *) VRAMCAST=$repo/$VRAMCAST ;; esac
 mkdir -p "$TMP/own" "$TMP/site-packages/torch" "$TMP/own/.git/refs/heads"; cd "$TMP/own" || exit 1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # stacks.sh - --stacks py, and py:N: call stacks of the first steps, then of requests that fail.
 . tests/tracer/lib.sh
-command -v python3 > /dev/null && python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' || { skip "call stacks of Python" "no CPython 3.9"; finish; }
+own python3 && python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' || { skip "call stacks of Python" "no CPython 3.9 for ${ARCH:-this machine}"; finish; }
 cp -r "$bin/torch" "$TMP/torch"
 printf "__version__ = '2.9.0+cu000'\n" > "$TMP/torch/version.py"
 # by: what each request says of where it came from, in the order of the recording

@@ -3,10 +3,13 @@
 
 #include "commands/sides.h"
 #include "common/site.h"
+#include "common/vec.h"
 #include "simulator/search/ranks.h"
+#include "simulator/time/time.h"
 
 enum { EXPLAINED = 8,  /* groups that are held against the largest: each is two more replays */
-       SITES = 5, MEMBERS = 100 };
+       SITES = 5, MEMBERS = 100,
+       MEETING = 64 };  /* ranks whose steps are played against each other */
 
 struct config {
 	struct vc_run_options run;
@@ -329,6 +332,31 @@ static int emit_reasons(struct vc_emit *e, const struct vc_ranks *r, const struc
 	return rc;
 }
 
+/* Recordings of dry runs: the ranks' kernels, played against each other. */
+static int emit_time(struct vc_emit *e, const struct vc_ranks *r, const struct config *c,
+		     struct vc_error *err)
+{
+	size_t n = r->n < MEETING ? r->n : MEETING, open = 0;
+	struct vc_session *s = calloc(n, sizeof(*s)), **each = calloc(n, sizeof(*each));
+	struct vc_timing t = { 0 };
+	int rc = s && each ? VC_OK : vc_nomem(err, "the ranks of a job");
+
+	for (; rc == VC_OK && open < n; open += rc == VC_OK) {
+		rc = vc_session_open_one(&s[open], &c->run, r->at[open].path, 0, err);
+		each[open] = &s[open];
+		if (rc == VC_OK)
+			rc = vc_time_open(&s[open], err);
+	}
+	if (rc == VC_OK)
+		rc = vc_time_ranks(each, n, &t, err);
+	if (rc == VC_OK)
+		vc_time_report_ranks(e, &t);
+	for (size_t i = 0; s && i < n; i++)
+		vc_session_close(&s[i]);
+	VC_FREE(s, each);
+	return rc;
+}
+
 static int say(const struct vc_ranks *r, const struct config *c, struct vc_error *err)
 {
 	struct vc_emit *e = vc_emit_stdout(c->json, err);
@@ -340,11 +368,13 @@ static int say(const struct vc_ranks *r, const struct config *c, struct vc_error
 		vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "schema", NULL, "vramcast.ranks/1");
 	emit_head(e, r);
+	rc = emit_time(e, r, c, err);
 	vc_emit_array(e, "groups", "");
 	for (size_t g = 0; g < r->groups && (c->json || g < 2 * EXPLAINED); g++)
 		emit_group(e, r, g);
 	vc_emit_end(e);
-	rc = emit_reasons(e, r, c, err);
+	if (rc == VC_OK)
+		rc = emit_reasons(e, r, c, err);
 	if (c->json) {
 		vc_emit_array(e, "ranks", NULL);
 		for (size_t i = 0; i < r->n; i++)

@@ -73,8 +73,8 @@ VC_API(const char *, cublasGetStatusString, int status)
 
 enum shape { ONE, BATCHED, VECTOR };
 
-static int product(struct blas *h, enum shape shape, double m, double n, double k, double batch,
-		   int type, int compute)
+static int into(struct blas *h, enum shape shape, double m, double n, double k, double batch,
+		int type, int compute, int result)
 {
 	static const char *const names[][VC_NULL_RATES] = {
 		VC_NULL_NAMES("cublas_gemm"), VC_NULL_NAMES("cublas_gemm_batched"),
@@ -82,18 +82,25 @@ static int product(struct blas *h, enum shape shape, double m, double n, double 
 	};
 	struct vc_null_number v =
 		vc_null_number(type, compute == COMPUTE_FAST_TF32 || h->math_mode == MATH_TF32);
+	double written = vc_null_number(result, 0).width;
 	return vc_null_product(names[shape], h->stream, &(struct vc_null_product){
-		.bytes = batch * v.width * (m * k + k * n + m * n),
+		.bytes = batch * (v.width * (m * k + k * n) + written * m * n),
 		.operations = v.operations * batch * m * n * k, .rate = v.rate,
-		.written = batch * v.width * m * n,
+		.written = batch * written * m * n,
 		.dim = { (uint64_t)m, (uint64_t)n, (uint64_t)k, (uint64_t)batch } });
+}
+
+static int product(struct blas *h, enum shape shape, double m, double n, double k, double batch,
+		   int type, int compute)
+{
+	return into(h, shape, m, n, k, batch, type, compute, type);
 }
 
 VC_API(int, cublasGemmEx, struct blas *h, int ta, int tb, int m, int n, int k, const void *alpha,
        const void *a, int a_type, int lda, const void *b, int b_type, int ldb, const void *beta,
        void *c, int c_type, int ldc, int compute)
 {
-	return product(h, ONE, m, n, k, 1, a_type, compute);
+	return into(h, ONE, m, n, k, 1, a_type, compute, c_type);
 }
 
 VC_API_RETURNS(cublasSgemmEx, (struct blas *h, int ta, int tb, int m, int n, int k,
@@ -105,7 +112,7 @@ VC_API(int, cublasGemmStridedBatchedEx, struct blas *h, int ta, int tb, int m, i
        int b_type, int ldb, long stride_b, const void *beta, void *c, int c_type, int ldc,
        long stride_c, int batch, int compute)
 {
-	return product(h, BATCHED, m, n, k, batch, a_type, compute);
+	return into(h, BATCHED, m, n, k, batch, a_type, compute, c_type);
 }
 
 #define GEMM(letter, type) \

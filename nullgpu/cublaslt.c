@@ -115,9 +115,10 @@ VC_API(int, cublasLtMatmul, void *h, const struct operation *op, const void *alp
 	double elements = (double)la->rows * (double)la->columns;
 	double k = m > 0 ? elements / m : 0;
 	struct vc_null_number v = vc_null_number(la->type, op->compute == COMPUTE_FAST_TF32);
+	double written = vc_null_number(ld->type, 0).width;
 	return vc_null_product(names, stream, &(struct vc_null_product){
-		.bytes = batch * v.width * (m * k + k * n + m * n),
+		.bytes = batch * (v.width * (m * k + k * n) + written * m * n),
 		.operations = v.operations * batch * m * n * k, .rate = v.rate,
-		.written = batch * v.width * m * n,
+		.written = batch * written * m * n,
 		.dim = { (uint64_t)m, (uint64_t)n, (uint64_t)k, (uint64_t)batch } });
 }

@@ -238,9 +238,11 @@ static void elementwise(const struct vc_null_launch *l, const struct named *k,
 
 /* ---- attention ---- */
 
-static void attention(struct vc_kernel_work *w, const uint32_t v[5], bool causal, bool backward)
+/* v: batch, heads, queries, keys, width of a head, and that of its values. */
+static void attention(struct vc_kernel_work *w, const uint32_t v[6], bool causal, bool backward)
 {
-	double b = (double)v[0] * v[1], q = v[2], k = v[3], d = v[4], pairs = b * q * k;
+	double b = (double)v[0] * v[1], q = v[2], k = v[3], d = (v[4] + v[5]) / 2.0;
+	double pairs = b * q * k;
 	double width = width_of(w->type), one = width * b * d;
 
 	w->kind = VC_WORK_ATTENTION;
@@ -252,7 +254,7 @@ static void attention(struct vc_kernel_work *w, const uint32_t v[5], bool causal
 	w->dim[0] = (uint64_t)b;
 	w->dim[1] = v[2];
 	w->dim[2] = v[3];
-	w->dim[3] = v[4];
+	w->dim[3] = (uint64_t)d;
 }
 
 static uint32_t number_at(const void *params, size_t at)
@@ -262,9 +264,9 @@ static uint32_t number_at(const void *params, size_t at)
 	return v;
 }
 
-static bool sane(const uint32_t v[5])
+static bool sane(const uint32_t v[6])
 {
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		if (!v[i] || v[i] > 1u << 26)
 			return false;
 	return true;
@@ -274,7 +276,7 @@ static bool sane(const uint32_t v[5])
 static bool flash(const struct vc_null_launch *l, const struct named *k, struct vc_kernel_work *w)
 {
 	const void *p = argument(l, 0);
-	uint32_t v[5];
+	uint32_t v[6];
 
 	if (!p || !on_stack(p, 200))
 		return false;
@@ -282,7 +284,7 @@ static bool flash(const struct vc_null_launch *l, const struct named *k, struct 
 	v[1] = number_at(p, 96);
 	v[2] = number_at(p, 180);
 	v[3] = number_at(p, 184);
-	v[4] = number_at(p, 192);
+	v[4] = v[5] = number_at(p, 192);
 	if (sane(v))
 		attention(w, v, k->causal, k->backward);
 	return sane(v);
@@ -294,13 +296,14 @@ static bool efficient(const struct vc_null_launch *l, const struct named *k,
 {
 	const void *p = argument(l, 0);
 	size_t at = k->backward ? 144 : 96;
-	uint32_t v[5];
+	uint32_t v[6];
 
 	if (!p || !on_stack(p, 200))
 		return false;
 	v[0] = l->grid[2];
 	v[1] = l->grid[1];
 	v[4] = number_at(p, at);
+	v[5] = number_at(p, at + 4);
 	v[2] = number_at(p, at + 8);
 	v[3] = number_at(p, at + 12);
 	if (sane(v))

@@ -182,12 +182,29 @@ static int expect(struct vc_nccl *c, void *to, size_t size, int from, bool whole
 
 /* ---- collectives ---- */
 
-/* size: of the whole buffer; peer: one to one, with whom. */
+/* What lies between two of these is one operation on a card: its messages go both ways at once. */
+static __thread unsigned depth, messages;
+
+VC_API(int, ncclGroupStart, void)
+{
+	messages = depth++ ? messages : 0;
+	return 0;
+}
+
+VC_API(int, ncclGroupEnd, void)
+{
+	depth -= depth > 0;
+	return 0;
+}
+
+/* size: of the whole buffer; peer: one to one, with whom. Of the type of a message in a group: the
+ * first, and one that comes in. */
 static int work(const char *name, const struct vc_nccl *c, double size, int peer, void *stream)
 {
 	vc_null_collective(stream);
 	return vc_null_known_work(name, stream, &(struct vc_kernel_work){
 		.kind = VC_WORK_COLLECTIVE, .read = size, .written = size,
+		.type = { depth ? messages++ ? 'n' : 'f' : '-' },
 		.dim = { (uint64_t)c->ranks, (uint64_t)c->rank, c->number, (uint64_t)peer } });
 }
 

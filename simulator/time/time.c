@@ -412,3 +412,27 @@ int vc_time_step(const struct vc_session *s, const struct vc_plan *plan, struct 
 	describe(time_of(s)->tempo.at[a.base], &a, NULL, o);
 	return VC_OK;
 }
+
+int vc_time_ranks(struct vc_session *const *s, size_t n, struct vc_timing *o, struct vc_error *err)
+{
+	struct vc_player *who = calloc(n, sizeof(*who));
+	bool known = who && n;
+	double ns[3] = { 0 };
+	int r = who ? VC_OK : vc_nomem(err, "the ranks of a job");
+
+	*o = (struct vc_timing){ .modelled = true };
+	for (size_t i = 0; known && i < n; i++) {
+		struct vc_time *t = (struct vc_time *)s[i]->time;
+
+		known = t && t->n && t->profile[0].card && t->profile[0].steps;
+		if (known)
+			who[i] = (struct vc_player){ &t->profile[0], s[i]->rec->meta };
+	}
+	if (r == VC_OK && known)
+		r = vc_profiles_meet(who, n, ns, err);
+	o->low_ns = (uint64_t)ns[0];
+	o->step_ns = (uint64_t)ns[1];
+	o->high_ns = (uint64_t)ns[2];
+	free(who);
+	return r;
+}

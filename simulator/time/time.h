@@ -26,10 +26,16 @@ int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struc
 int vc_time_step(const struct vc_session *s, const struct vc_plan *plan, struct vc_timing *o,
 		 struct vc_error *err);
 
+/* How long a step of a job takes whose ranks these sessions recorded, each of one: what one sends,
+ * the others wait for. step_ns 0: not known of one of them. Errors: VC_ENOMEM. */
+int vc_time_ranks(struct vc_session *const *s, size_t n, struct vc_timing *o, struct vc_error *err);
+
 /* ---- words ---- */
 
 /* "time" of a run (docs/reference/json.md), into an open object. */
 void vc_time_report(struct vc_emit *e, const struct vc_result *r);
+/* "time" of ranks that meet, and the line for people. */
+void vc_time_report_ranks(struct vc_emit *e, const struct vc_timing *t);
 /* "time" of a recording (info), into an open object; also the line for people. */
 void vc_time_report_profile(struct vc_emit *e, const struct vc_session *s);
 /* Is most of the time of the recording's products, convolutions and attention in 16 bit already?

@@ -28,12 +28,61 @@ static const struct speed speeds[] = {
  * (cards_speed.def, TraceLens). */
 #define OFFSETS 2.37e9
 #define ATTENTION_BLOCK_NS 5500.0
+#define LATER_BLOCK_NS 1500.0 /* since 10.0: SimuMax */
 #define TILE_NS 700.0
 /* Of the rate with 16 bit, what a product reaches whose rows do not begin on 16 bytes: the kernels
  * of Ampere (TraceLens, 30,522 columns). */
 #define MISALIGNED 0.3
 /* FlashAttention's backward pass against its forward pass: FA2, cards_speed.def. */
 #define BACKWARD 0.85
+/* A product with 16 bit that is added to floats, as gradients are: SimuMax, cards_speed.def. */
+#define INTO_FLOATS 0.9
+
+struct link {
+	int cc;
+	double sum, spread, all, one, far, least, each, doubt; /* GB/s, us, percent */
+};
+
+static const struct link links[] = {
+#define VC_LINK(cc, sum, spread, all, one, far, least, each, doubt, source) \
+	{ cc, sum, spread, all, one, far, least, each, doubt },
+#include "simulator/time/cards_speed.def"
+#undef VC_LINK
+};
+
+/* From one to one. Those of a group are one operation: the first bears what it takes at least, and
+ * what comes in while others go out takes no longer. */
+static struct vc_cost message(const struct vc_card *c, const struct vc_kernel_work *w,
+			      const struct link *l, bool in)
+{
+	bool alone = *w->type == '-', own = w->dim[1] == w->dim[3];
+	double ns = own ? 2 * w->read / c->bandwidth_gbs : in && !alone ? 0 : w->read / l->one;
+
+	return (struct vc_cost){ ns + (*w->type == 'n' ? 0.001 : 1e3 * l->least), l->doubt / 100 };
+}
+
+/* A collective of so many bytes, of the whole buffer: each rank sends and receives all but its own
+ * part, for a sum twice. */
+static struct vc_cost collective(const struct vc_card *c, const struct vc_kernel_work *w,
+				 const char *name)
+{
+	double ranks = (double)w->dim[0], part = ranks > 0 ? (ranks - 1) / ranks : 0;
+	const struct link *l = links;
+	double rate;
+
+	while (l->cc && l->cc != c->cc_major * 10 + c->cc_minor)
+		l++;
+	if (ranks < 2)
+		return (struct vc_cost){ 2000, 0.5 };
+	rate = strstr(name, "Reduce") && !strstr(name, "Scatter") ? l->sum / 2 :
+	       strstr(name, "AlltoAll") ? l->all : l->spread;
+	if (strstr(name, "Send") || strstr(name, "Recv"))
+		return message(c, w, l, !strcmp(name, "ncclRecv"));
+	if (ranks > 8)
+		rate = fmin(rate, l->far);
+	return (struct vc_cost){ 1e3 * (l->least + l->each * (ranks - 1)) +
+				 part * w->written / rate, l->doubt / 100 };
+}
 
 static const struct speed *speed_of(const struct vc_card *c, const struct vc_kernel_work *w)
 {
@@ -104,7 +153,7 @@ static double attention(const struct vc_card *c, const struct vc_kernel_work *w,
 	bool causal = w->flops < 0.95 * full;
 	double blocks = heads * rows, walk = causal ? (columns + 1) / 2 : columns;
 	double tile = (backward ? 10 : 4) * 128 * side * d;
-	double ns = ATTENTION_BLOCK_NS +
+	double ns = (c->cc_major >= 10 ? LATER_BLOCK_NS : ATTENTION_BLOCK_NS) +
 		    walk * tile / (rate * (backward ? BACKWARD : 1) / sms) * 1e9;
 
 	return fmax(1, blocks / sms) * ns;
@@ -120,6 +169,9 @@ static double computing(const struct vc_card *c, const struct vc_kernel_work *w,
 		return 0;
 	if (w->kind == VC_WORK_ATTENTION)
 		return attention(c, w, rate);
+	if (half && w->kind == VC_WORK_GEMM && w->dim[0] && w->dim[1] &&
+	    w->written > 3 * (double)(w->dim[0] * w->dim[1] * w->dim[3]))
+		rate *= INTO_FLOATS;
 	if (half && w->kind == VC_WORK_GEMM && w->dim[0] % 8 && w->dim[0] > 1)
 		rate *= MISALIGNED;
 	return w->dim[0] && w->dim[1] && w->dim[2] ? product(c, w, rate) : w->flops / rate * 1e9;
@@ -133,6 +185,8 @@ static double element(const char *type)
 struct vc_cost vc_cost_of(const struct vc_card *c, const struct vc_kernel_work *w,
 			  const char *name)
 {
+	if (w->kind == VC_WORK_COLLECTIVE)
+		return collective(c, w, name);
 	const struct speed *s = speed_of(c, w);
 	double ns, bytes = w->read + w->written;
 

@@ -18,6 +18,7 @@ struct vc_op {               /* a kernel or a copy, in order of launch */
 	uint64_t front;      /* ns by which its end lies behind the end of everything before it */
 	uint64_t token;      /* of its name (vc_kernel_token) */
 	uint32_t name, stream;
+	uint32_t after;      /* that operation on another stream it waits for, + 1; 0: none */
 	uint32_t work;       /* site of the event: what it computes (kernel_work.h); 0: not known */
 	uint8_t kind;        /* enum vc_op_kind */
 };
@@ -86,6 +87,11 @@ int vc_profile_cycles(struct vc_profile *p, size_t iterations, struct vc_error *
  * known. Errors: VC_ENOMEM. */
 int vc_profile_play(struct vc_profile *p, const struct vc_meta *meta, const struct vc_card *card,
 		    struct vc_error *err);
+
+/* Recordings of several ranks of one job, each played before: what one sends, the other waits for.
+ * ns: a step of the slowest, at least, as it is expected, at most. Errors: VC_ENOMEM. */
+struct vc_player { struct vc_profile *p; const struct vc_meta *meta; };
+int vc_profiles_meet(const struct vc_player *who, size_t n, double ns[3], struct vc_error *err);
 
 /* ns of the typical step's products and attention at the peak rates of a card. */
 double vc_profile_ideal(const struct vc_profile *p, const struct vc_card *card);

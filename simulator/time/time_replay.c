@@ -28,6 +28,15 @@ struct play {
 	int64_t *after;          /* the operation on another stream that it waits for, or NONE */
 	double *ready;           /* of each stream: the end of its last operation */
 	uint32_t streams;
+	/* the run */
+	size_t at;               /* the next operation */
+	double host, sync;       /* the program's time; until when it waits */
+	/* beside others: */
+	struct mail { uint16_t peer; char type; bool in; } *mail; /* of each operation; peer: the
+				  * player at the other end + 1; type: of work, 0: no message */
+	struct letters { double *when; size_t n, read; } *box; /* by player, out and in */
+	double begins;           /* when the messages that it has told of could begin */
+	size_t told;             /* the operation behind them */
 };
 
 /* ---- what it costs ---- */
@@ -87,26 +96,45 @@ static double lasts(const struct vc_cost *c, int bound)
 	return bound < 0 ? c->ns / (1 + c->doubt) : bound > 0 ? c->ns * (1 + c->doubt) : c->ns;
 }
 
-static void play(struct play *y, struct speed s)
+static void start_over(struct play *y)
 {
-	struct vc_op *op = y->p->op;
-	double host = 1, sync = 0, start;
-
 	for (uint32_t i = 0; i < y->streams; i++)
 		y->ready[i] = 0;
-	for (size_t i = 0; i < y->p->n; i++) {
-		host = fmax(host + s.dispatch, sync);
-		if (i >= QUEUE)
-			host = fmax(host, (double)op[i - QUEUE].start);
-		start = fmax(host, y->ready[op[i].stream] + REST_NS);
-		if (y->after[i] != NONE)
-			start = fmax(start, (double)op[y->after[i]].end);
-		op[i].start = (uint64_t)start;
-		op[i].end = (uint64_t)(start + lasts(&y->cost[i], s.bound));
-		y->ready[op[i].stream] = (double)op[i].end;
-		if (op[i].kind == VC_OP_TO_HOST)
-			sync = (double)op[i].end;
-	}
+	y->at = y->told = 0;
+	y->host = 1;
+	y->sync = 0;
+}
+
+/* When the next operation could begin. */
+static double launch(struct play *y, size_t i, struct speed s)
+{
+	const struct vc_op *op = y->p->op;
+	double start;
+
+	y->host = fmax(y->host + s.dispatch, y->sync);
+	if (i >= QUEUE)
+		y->host = fmax(y->host, (double)op[i - QUEUE].start);
+	start = fmax(y->host, y->ready[op[i].stream] + REST_NS);
+	return y->after[i] == NONE ? start : fmax(start, (double)op[y->after[i]].end);
+}
+
+static void finish(struct play *y, size_t i, double start, double ns)
+{
+	struct vc_op *o = &y->p->op[i];
+
+	o->start = (uint64_t)start;
+	o->end = (uint64_t)(start + ns);
+	y->ready[o->stream] = (double)o->end;
+	if (o->kind == VC_OP_TO_HOST)
+		y->sync = (double)o->end;
+	y->at = i + 1;
+}
+
+static void play(struct play *y, struct speed s)
+{
+	start_over(y);
+	for (size_t i = 0; i < y->p->n; i++)
+		finish(y, i, launch(y, i, s), lasts(&y->cost[i], s.bound));
 }
 
 /* ns of the steps behind the first, which makes its states. */
@@ -118,25 +146,54 @@ static double span(const struct vc_profile *p)
 	return (double)end->start - (double)p->op[p->begin[first]].start;
 }
 
-static int run(struct play *y, struct vc_error *err)
+static const struct speed slow = { DISPATCH_MOST_NS, 1 }, usual = { DISPATCH_NS, 0 },
+			  fast = { DISPATCH_LEAST_NS, -1 };
+
+static void run(struct play *y)
 {
 	struct vc_profile *p = y->p;
 	double low, best, high;
 
-	VC_TRY(find_waits(y, err));
-	for (size_t i = 0; i < p->n; i++)
-		cost_of(y, i);
-	play(y, (struct speed){ DISPATCH_LEAST_NS, -1 });
+	play(y, fast);
 	low = span(p);
-	play(y, (struct speed){ DISPATCH_MOST_NS, 1 });
+	play(y, slow);
 	high = span(p);
-	play(y, (struct speed){ DISPATCH_NS, 0 });
+	play(y, usual);
 	best = span(p);
 	p->least = best > 0 ? fmin(1, low / best) : 1;
 	p->most = best > 0 ? fmax(1, high / best) : 1;
 	if (p->from && !strcmp(p->from, "profiler step")) {
 		p->mark[0].start = p->op[p->begin[0]].start;
 		p->mark[0].duration = p->op[p->begin[1] - 1].end - p->mark[0].start;
+	}
+}
+
+static void close_play(struct play *y, size_t players)
+{
+	for (size_t i = 0; y->box && i < 2 * players; i++)
+		free(y->box[i].when);
+	VC_FREE(y->cost, y->after, y->ready, y->mail, y->box);
+}
+
+/* known: who waits for whom is already written beside the operations. */
+static int open_play(struct play *y, bool known, struct vc_error *err)
+{
+	struct vc_profile *p = y->p;
+
+	for (size_t i = 0; i < p->n; i++)
+		y->streams = p->op[i].stream >= y->streams ? p->op[i].stream + 1 : y->streams;
+	y->cost = calloc(p->n + 1, sizeof(*y->cost));
+	y->after = calloc(p->n + 1, sizeof(*y->after));
+	y->ready = calloc(y->streams + 1u, sizeof(*y->ready));
+	VC_HAVE(y->cost && y->after && y->ready, "the kernels of a recording", err);
+	if (!known)
+		VC_TRY(find_waits(y, err));
+	for (size_t i = 0; i < p->n; i++) {
+		if (known)
+			y->after[i] = (int64_t)p->op[i].after - 1;
+		p->op[i].after = (uint32_t)(y->after[i] + 1);
+		if (!known)
+			cost_of(y, i);
 	}
 	return VC_OK;
 }
@@ -145,15 +202,178 @@ int vc_profile_play(struct vc_profile *p, const struct vc_meta *meta, const stru
 		    struct vc_error *err)
 {
 	struct play y = { .p = p, .meta = meta, .card = card };
-	int r;
+	int r = open_play(&y, false, err);
 
-	for (size_t i = 0; i < p->n; i++)
-		y.streams = p->op[i].stream >= y.streams ? p->op[i].stream + 1 : y.streams;
-	y.cost = calloc(p->n + 1, sizeof(*y.cost));
-	y.after = calloc(p->n + 1, sizeof(*y.after));
-	y.ready = calloc(y.streams + 1u, sizeof(*y.ready));
-	r = y.cost && y.after && y.ready ? run(&y, err) :
-					   vc_nomem(err, "the kernels of a recording");
-	VC_FREE(y.cost, y.after, y.ready);
+	if (r == VC_OK)
+		run(&y);
+	close_play(&y, 0);
+	return r;
+}
+
+/* ---- ranks that meet ---- */
+
+/* Who is at the other end of each message: groups are of two, or of the whole job. */
+static void find_peers(struct play *all, size_t n, struct play *y)
+{
+	for (size_t k = 0; k < y->p->n; k++) {
+		const struct vc_op *o = &y->p->op[k];
+		const char *name = o->name < y->meta->strings ? y->meta->string[o->name] : "";
+		bool in = !strcmp(name, "ncclRecv");
+		struct vc_kernel_work w;
+
+		if ((!in && strcmp(name, "ncclSend")) || !work_of(y->meta, o->work, &w))
+			continue;
+		y->mail[k] = (struct mail){ 0, *w.type, in };
+		for (size_t i = 0; i < n && w.dim[1] != w.dim[3]; i++)
+			if (&all[i] != y && (all[i].meta->rank == (int64_t)w.dim[3] ||
+					     (w.dim[0] == 2 && n == 2)))
+				y->mail[k].peer = (uint16_t)(i + 1);
+	}
+}
+
+static struct letters *box(struct play *y, size_t other, bool in)
+{
+	return &y->box[2 * other + in];
+}
+
+/* The messages from operation i on that are one operation on a card. */
+static size_t group_end(const struct play *y, size_t i)
+{
+	size_t end = i + 1;
+
+	while (end < y->p->n && y->mail[end].type == 'n')
+		end++;
+	return end;
+}
+
+static int tell(struct play *y, size_t end, struct vc_error *err)
+{
+	for (size_t k = y->at; k < end; k++) {
+		struct letters *l;
+
+		if (!y->mail[k].peer)
+			continue;
+		l = box(y, y->mail[k].peer - 1u, y->mail[k].in);
+		VC_HAVE(vc_vec_one(l->when, l->n), "the messages of ranks", err);
+		l->when[l->n++] = y->begins;
+	}
+	y->told = end;
+	return VC_OK;
+}
+
+/* Whether those at the other ends have come as far; then *start is when the last of them did. */
+static bool is_heard(struct play *all, struct play *y, size_t end, double *start)
+{
+	size_t me = (size_t)(y - all);
+
+	for (size_t k = y->at; k < end; k++) {
+		const struct mail *m = &y->mail[k];
+		struct letters *mine, *theirs;
+
+		if (!m->peer)
+			continue;
+		mine = box(y, m->peer - 1u, m->in);
+		theirs = box(&all[m->peer - 1], me, !m->in);
+		if (theirs->n <= mine->read)
+			return false; /* of a group each goes to another peer, or the other way */
+		*start = fmax(*start, theirs->when[mine->read]);
+	}
+	for (size_t k = y->at; k < end; k++)
+		if (y->mail[k].peer)
+			box(y, y->mail[k].peer - 1u, y->mail[k].in)->read++;
+	return true;
+}
+
+/* As far as it comes without the others. alone: what it waits for does not come. Errors: VC_ENOMEM;
+ * 1: it moved. */
+static int advance(struct play *all, struct play *y, struct speed s, bool alone,
+		   struct vc_error *err)
+{
+	int moved = 0;
+
+	while (y->at < y->p->n) {
+		size_t i = y->at, end = y->mail[i].type ? group_end(y, i) : i + 1;
+		double start;
+
+		if (y->told <= i || !y->mail[i].type)
+			y->begins = launch(y, i, s);
+		if (y->told <= i && y->mail[i].type)
+			VC_TRY(tell(y, end, err));
+		start = y->begins;
+		if (y->mail[i].type && !is_heard(all, y, end, &start) && !alone)
+			return moved;
+		for (; i < end; i++, start = (double)y->p->op[i - 1].end)
+			finish(y, i, start, lasts(&y->cost[i], s.bound));
+		moved = 1;
+		alone = false;
+	}
+	return moved;
+}
+
+/* ns of a step of the slowest. */
+static int meet(struct play *all, size_t n, struct speed s, double *step, struct vc_error *err)
+{
+	bool open = true, alone = false;
+
+	for (size_t k = 0; k < n; k++) {
+		start_over(&all[k]);
+		for (size_t i = 0; i < 2 * n; i++)
+			all[k].box[i].n = all[k].box[i].read = 0;
+	}
+	while (open) {
+		int moved = 0;
+
+		open = false;
+		for (size_t k = 0; k < n; k++) {
+			int r = advance(all, &all[k], s, alone && all[k].at < all[k].p->n, err);
+
+			VC_TRY(r);
+			moved |= r;
+			alone = alone && !r;
+			open |= all[k].at < all[k].p->n;
+		}
+		alone = open && !moved;
+	}
+	*step = 0;
+	for (size_t k = 0; k < n; k++) {
+		const struct vc_profile *p = all[k].p;
+
+		*step = fmax(*step, span(p) / (double)(p->steps - (p->steps > 1)));
+	}
+	return VC_OK;
+}
+
+static int open_all(struct play *all, const struct vc_player *who, size_t n, struct vc_error *err)
+{
+	for (size_t k = 0; k < n; k++) {
+		struct play *y = &all[k];
+
+		*y = (struct play){ .p = who[k].p, .meta = who[k].meta, .card = who[k].p->card };
+		VC_TRY(open_play(y, true, err));
+		for (size_t i = 0; i < y->p->n; i++)
+			cost_of(y, i);
+		y->mail = calloc(y->p->n + 1, sizeof(*y->mail));
+		y->box = calloc(2 * n, sizeof(*y->box));
+		VC_HAVE(y->mail && y->box, "the messages of ranks", err);
+	}
+	for (size_t k = 0; k < n; k++)
+		find_peers(all, n, &all[k]);
+	return VC_OK;
+}
+
+int vc_profiles_meet(const struct vc_player *who, size_t n, double ns[3], struct vc_error *err)
+{
+	struct play *all = calloc(n, sizeof(*all));
+	int r = all ? open_all(all, who, n, err) : vc_nomem(err, "the messages of ranks");
+
+	if (r == VC_OK)
+		r = meet(all, n, fast, &ns[0], err);
+	if (r == VC_OK)
+		r = meet(all, n, slow, &ns[2], err);
+	if (r == VC_OK)
+		r = meet(all, n, usual, &ns[1], err);
+	for (size_t k = 0; all && k < n; k++)
+		close_play(&all[k], n);
+	free(all);
 	return r;
 }

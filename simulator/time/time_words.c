@@ -141,6 +141,22 @@ void vc_time_report(struct vc_emit *e, const struct vc_result *r)
 	vc_emit_end(e);
 }
 
+void vc_time_report_ranks(struct vc_emit *e, const struct vc_timing *t)
+{
+	bool known = t->step_ns > 0;
+	char step[32], low[32], high[32];
+
+	vc_emit_object(e, "time", NULL);
+	uint_or_null(e, "step_ns", known, t->step_ns);
+	uint_or_null(e, "low_ns", known, t->low_ns);
+	uint_or_null(e, "high_ns", known, t->high_ns);
+	vc_emit_end(e);
+	if (known)
+		vc_emit_line(e, "  about %s a step (%s .. %s), ranks that wait for each other "
+			     "included; computed " FROM_WORK, ns_words(t->step_ns, true, step),
+			     ns_words(t->low_ns, true, low), ns_words(t->high_ns, true, high));
+}
+
 /* Of kernels whose work was recorded: what they do, and how well the card does it. */
 static void report_shares(struct vc_emit *e, const struct vc_profile *p)
 {

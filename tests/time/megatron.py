@@ -258,7 +258,7 @@ class Experts(nn.Module):
 
     def forward(self, x):
         a, flat = self.a, x.reshape(-1, x.shape[-1])
-        n = flat.shape[0] * a.topk
+        n = -(-flat.shape[0] * a.topk // a.experts) * a.experts
         score = self.router(flat).float().softmax(-1)
         weight, _ = score.topk(a.topk, -1)
         order = torch.arange(n, device="cuda") % flat.shape[0]
@@ -271,7 +271,7 @@ class Experts(nn.Module):
         if a.ep > 1:
             out = out.view(local, a.ep, -1, out.shape[-1]).transpose(0, 1).reshape(-1, out.shape[-1])
             out = Swap.apply(out, self.group)
-        out = (out.view(a.topk, *flat.shape) * weight.t().to(out.dtype)[..., None]).sum(0).view(x.shape)
+        out = (out[:flat.shape[0] * a.topk].view(a.topk, *flat.shape) * weight.t().to(out.dtype)[..., None]).sum(0).view(x.shape)
         return out + self.shared(x) if self.shared is not None else out
 
 
@@ -326,40 +326,47 @@ class Stage(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1), tokens.flatten() % (self.a.vocab // self.a.tp))
 
 
-def forward(stage, a, g, shape, saved):
-    x = None
-    if not stage.first:
-        x = torch.empty(shape, dtype=BF16, device="cuda")
-        dist.recv(x, g["pp"][1][stage.stage - 1])
+def exchange(peer, sent, shape):
+    """Messages to and from a neighbour, at once."""
+    got = torch.empty(shape, dtype=BF16, device="cuda") if shape else None
+    both = ([dist.P2POp(dist.isend, sent, peer)] if sent is not None else []) + \
+        ([dist.P2POp(dist.irecv, got, peer)] if shape else [])
+    for work in dist.batch_isend_irecv(both):
+        work.wait()
+    return got
+
+
+def forward(stage, a, x, saved):
+    if x is not None:
         x.requires_grad_()
-    tokens = torch.zeros(a.seq // a.cp, 1, dtype=torch.long, device="cuda")
-    y = stage(x, tokens)
-    if not stage.last:
-        dist.send(y.detach(), g["pp"][1][stage.stage + 1])
+    y = stage(x, torch.zeros(a.seq // a.cp, 1, dtype=torch.long, device="cuda"))
     saved.append((x, y))
+    return y.detach()
 
 
-def backward(stage, a, g, shape, saved):
+def backward(grad, saved):
     x, y = saved.pop(0)
-    grad = None
-    if not stage.last:
-        grad = torch.empty(shape, dtype=BF16, device="cuda")
-        dist.recv(grad, g["pp"][1][stage.stage + 1])
     y.backward(grad)
-    if not stage.first:
-        dist.send(x.grad, g["pp"][1][stage.stage - 1])
+    return x.grad if x is not None else None
 
 
 def step(stage, a, g, optimizer):
-    shape, saved = (a.seq // a.cp // a.tp, 1, a.hidden), []
-    warm = min(a.pp - stage.stage - 1, a.microbatches)
+    """1F1B, as Megatron-LM's forward_backward_pipelining_without_interleaving."""
+    shape, saved, ranks, at = (a.seq // a.cp // a.tp, 1, a.hidden), [], g["pp"][1], stage.stage
+    before, behind = (None if stage.first else ranks[at - 1]), (None if stage.last else ranks[at + 1])
+    warm = min(a.pp - at - 1, a.microbatches)
+
+    def meet(peer, sent, wanted):
+        return exchange(peer, sent, shape if wanted else None) if peer is not None else None
+
     for _ in range(warm):
-        forward(stage, a, g, shape, saved)
-    for _ in range(a.microbatches - warm):
-        forward(stage, a, g, shape, saved)
-        backward(stage, a, g, shape, saved)
+        meet(behind, forward(stage, a, meet(before, None, True), saved), False)
+    x = meet(before, None, True) if warm < a.microbatches else None
+    for i in range(a.microbatches - warm):
+        grad = meet(behind, forward(stage, a, x, saved), True)
+        x = meet(before, backward(grad, saved), i + 1 < a.microbatches - warm)
     for _ in range(warm):
-        backward(stage, a, g, shape, saved)
+        meet(before, backward(meet(behind, None, True), saved), False)
     for w in stage.kinds:
         w.reduce()
     optimizer.step()
@@ -384,6 +391,7 @@ def main():
         mark()
         step(stage, a, g, optimizer)
     torch.cuda.synchronize()
+    dist.destroy_process_group()
 
 
 main()

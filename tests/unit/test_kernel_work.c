@@ -90,6 +90,37 @@ static void causal_attention_computes_whole_tiles(void **unused)
 	assert_true(causal < whole && causal > 0.6 * whole);
 }
 
+static void a_sum_sends_everything_twice(void **unused)
+{
+	struct vc_kernel_work w = { VC_WORK_COLLECTIVE, "-", 0, 4e9, 4e9, { 8, 0, 1, 0 } };
+	double spread = ns_of("h100-80g-sxm", w, "ncclAllGather"),
+	       sum = ns_of("h100-80g-sxm", w, "ncclAllReduce"),
+	       bus = ns_of("rtx4090", w, "ncclAllGather"), far;
+
+	(void)unused;
+	assert_true(spread > 4e9 * 7 / 8 / 450 && sum > 1.4 * spread && bus > 10 * spread);
+	w.dim[0] = 64;
+	far = ns_of("h100-80g-sxm", w, "ncclAllGather");
+	assert_true(far > spread);
+	w.dim[0] = 1;
+	assert_true(ns_of("h100-80g-sxm", w, "ncclAllGather") < 1e4);
+}
+
+/* Of a group the first message bears the start, and those that come in cost nothing more. */
+static void messages_of_a_group_go_both_ways_at_once(void **unused)
+{
+	struct vc_kernel_work w = { VC_WORK_COLLECTIVE, "f", 0, 1e9, 1e9, { 2, 0, 1, 1 } };
+	double first = ns_of("h100-80g-sxm", w, "ncclSend"), next, in;
+
+	(void)unused;
+	strcpy(w.type, "n");
+	next = ns_of("h100-80g-sxm", w, "ncclSend");
+	in = ns_of("h100-80g-sxm", w, "ncclRecv");
+	assert_true(first > next && next > 1e6 && in < 1e3);
+	strcpy(w.type, "-");
+	assert_true(ns_of("h100-80g-sxm", w, "ncclRecv") > 1e6);
+}
+
 /* ---- played again ---- */
 
 struct tape {
@@ -113,29 +144,109 @@ static void kernel(struct tape *t, const char *name, const struct vc_kernel_work
 	t->now += ns;
 }
 
+static void begin(struct tape *t)
+{
+	*t = (struct tape){ .meta = vc_meta_new(NULL), .now = 1 };
+	vc_meta_device(t->meta, 0)->name = strdup("NVIDIA H100 80GB HBM3");
+	t->meta->how[VC_CAP_NULL_GPU] = t->meta->how[VC_CAP_WORK] = VC_HOW_RECORDED;
+}
+
+static void step(struct tape *t)
+{
+	t->ev[t->n++] = (struct vc_event){ .kind = VC_EV_MARK, .flags = VC_MARK_STEP,
+		.time_ns = t->now, .device = UINT16_MAX };
+}
+
+static struct vc_profile profile(struct tape *t)
+{
+	struct vc_profile p = { 0 };
+	struct vc_error err = { 0 };
+
+	assert_int_equal(vc_profile_add(&p, t->ev, t->n, 0, t->meta, &err), 0);
+	assert_int_equal(vc_profile_finish(&p, 0, 0, t->meta, &err), 0);
+	return p;
+}
+
 /* Steps of ten kernels, each called differently, all of that work. */
 static struct vc_profile played(struct vc_kernel_work w)
 {
-	struct tape t = { .meta = vc_meta_new(NULL), .now = 1 };
-	struct vc_profile p = { 0 };
-	struct vc_error err = { 0 };
+	struct tape t;
+	struct vc_profile p;
 	char name[32];
 
-	vc_meta_device(t.meta, 0)->name = strdup("NVIDIA H100 80GB HBM3");
-	t.meta->how[VC_CAP_NULL_GPU] = t.meta->how[VC_CAP_WORK] = VC_HOW_RECORDED;
+	begin(&t);
 	for (int i = 0; i < 8; i++) {
-		t.ev[t.n++] = (struct vc_event){ .kind = VC_EV_MARK, .flags = VC_MARK_STEP,
-			.time_ns = t.now, .device = UINT16_MAX };
+		step(&t);
 		for (int k = 0; k < 10; k++) {
 			snprintf(name, sizeof(name), "kernel%c", 'a' + k);
 			kernel(&t, name, &w, 2000);
 		}
 	}
-	assert_int_equal(vc_profile_add(&p, t.ev, t.n, 0, t.meta, &err), 0);
-	assert_int_equal(vc_profile_finish(&p, 0, 0, t.meta, &err), 0);
+	p = profile(&t);
 	assert_int_equal(p.beats, 10);
 	vc_meta_free(t.meta);
 	return p;
+}
+
+/* ---- ranks that meet ---- */
+
+/* A rank computes, and hands over to the other one: `first` sends before it receives. */
+static struct vc_profile rank(struct tape *t, uint64_t me, bool first)
+{
+	struct vc_kernel_work w = product(8192, 8192, 8192), m = { VC_WORK_COLLECTIVE, "-", 0, 1e6,
+		1e6, { 2, me, 1, 1 - me } };
+
+	begin(t);
+	t->meta->rank = (int64_t)me;
+	for (int i = 0; i < 8; i++) {
+		step(t);
+		if (!first)
+			kernel(t, "ncclRecv", &m, 2000);
+		for (int k = 0; k < 8; k++)
+			kernel(t, k % 2 ? "odd" : k % 4 ? "even" : "fourth", &w, 2000);
+		kernel(t, "ncclSend", &m, 2000);
+		if (first)
+			kernel(t, "ncclRecv", &m, 2000);
+	}
+	return profile(t);
+}
+
+static void what_one_rank_sends_the_other_waits_for(void **unused)
+{
+	static struct tape t[2];
+	struct vc_profile p[2] = { rank(&t[0], 0, true), rank(&t[1], 1, false) };
+	const struct vc_player who[2] = { { &p[0], t[0].meta }, { &p[1], t[1].meta } };
+	double alone = (double)p[0].step_ns, ns[3], one[3];
+	struct vc_error err = { 0 };
+
+	(void)unused;
+	assert_int_equal(vc_profiles_meet(who, 1, one, &err), 0);
+	assert_int_equal(vc_profiles_meet(who, 2, ns, &err), 0);
+	assert_true(fabs(one[1] / alone - 1) < 0.01);
+	assert_true(ns[1] > 1.95 * alone && ns[1] < 2.05 * alone);
+	assert_true(ns[0] < ns[1] && ns[1] < ns[2]);
+	for (int i = 0; i < 2; i++) {
+		vc_profile_fini(&p[i]);
+		vc_meta_free(t[i].meta);
+	}
+}
+
+/* Both receive first, which no card comes through: an answer all the same. */
+static void ranks_that_wait_for_ever_go_on(void **unused)
+{
+	static struct tape t[2];
+	struct vc_profile p[2] = { rank(&t[0], 0, false), rank(&t[1], 1, false) };
+	const struct vc_player who[2] = { { &p[0], t[0].meta }, { &p[1], t[1].meta } };
+	struct vc_error err = { 0 };
+	double ns[3];
+
+	(void)unused;
+	assert_int_equal(vc_profiles_meet(who, 2, ns, &err), 0);
+	assert_true(ns[1] > 0);
+	for (int i = 0; i < 2; i++) {
+		vc_profile_fini(&p[i]);
+		vc_meta_free(t[i].meta);
+	}
 }
 
 static void large_kernels_take_what_they_compute(void **unused)
@@ -183,6 +294,10 @@ int main(void)
 		cmocka_unit_test(one_tile_more_is_a_wave_more),
 		cmocka_unit_test(time_is_the_larger_of_computing_and_moving),
 		cmocka_unit_test(causal_attention_computes_whole_tiles),
+		cmocka_unit_test(a_sum_sends_everything_twice),
+		cmocka_unit_test(messages_of_a_group_go_both_ways_at_once),
+		cmocka_unit_test(what_one_rank_sends_the_other_waits_for),
+		cmocka_unit_test(ranks_that_wait_for_ever_go_on),
 		cmocka_unit_test(large_kernels_take_what_they_compute),
 		cmocka_unit_test(small_kernels_wait_for_the_program),
 		cmocka_unit_test(what_is_not_known_is_said),

@@ -32,6 +32,8 @@ struct vc_dryrun_replay {
 	uint64_t least_reserved, most_reserved; /* peaks in other orders of device addresses */
 	uint64_t least_drawn, most_drawn; /* ... with other workspaces of convolutions; 0: none */
 	enum vc_verdict other;     /* how the driver's other order would have ended */
+	char time[160];            /* of a step of the first, in words; "": not known */
+	uint64_t step_ns, least_ns, most_ns;
 	double fraction;           /* least that a program allowed itself of the card; 0: all */
 };
 

@@ -11,6 +11,7 @@
 
 #include "commands/cmd_dryrun.h"
 #include "simulator/session/session.h"
+#include "simulator/time/time.h"
 
 static void raise_phase(struct vc_peaks *to, const struct vc_peaks *p)
 {
@@ -34,6 +35,16 @@ static int follow(const struct vc_session *s, struct vc_dryrun_replay *to, struc
 		to->reserved = r.stats.peak_reserved;
 	vc_result_fini(&r);
 	return 0;
+}
+
+static void read_time(const struct vc_profile *p, struct vc_dryrun_replay *to)
+{
+	if (!p || !p->card || !p->step_ns)
+		return;
+	to->step_ns = p->step_ns;
+	to->least_ns = p->step_min_ns;
+	to->most_ns = p->step_max_ns;
+	vc_time_profile_words(p, to->time, sizeof(to->time));
 }
 
 /* The least share of the card that the program allowed itself (set_per_process_memory_fraction). */
@@ -216,6 +227,8 @@ static void replay_one(struct vc_dryrun *run, char *path, bool other)
 		rc = -1;
 	if (!rc)
 		to->fraction = least_fraction(&s, to->fraction);
+	if (!rc && !to->step_ns && vc_time_open(&s, &ignored) == VC_OK)
+		read_time(vc_time_profile(&s), to);
 	if (!rc && other)
 		rc = other_ways(&s, run, to, &ignored);
 	if (!rc && run->o.workspaces)

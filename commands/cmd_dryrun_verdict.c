@@ -356,6 +356,8 @@ void vc_dryrun_say(const struct vc_dryrun *run)
 		fprintf(stderr, "  of what the framework took it used %.2f GiB at most\n",
 			gib(o->pool));
 	say_phases(&o->replay.phases);
+	if (o->replay.traces && *o->replay.time)
+		fprintf(stderr, "  time: %s\n", o->replay.time);
 	say_interval(run);
 	say_draws(run);
 	say_answer(run);
@@ -423,6 +425,15 @@ static void emit_phase(struct vc_emit *e, const char *key, const struct vc_peaks
 	vc_emit_bytes(e, "peak_allocated", NULL, p->peak_allocated);
 	vc_emit_bytes(e, "peak_reserved", NULL, p->peak_reserved);
 	vc_emit_end(e);
+}
+
+static void emit_step(struct vc_emit *e, const struct vc_dryrun_replay *p)
+{
+	bool known = p->traces && p->step_ns;
+
+	vc_emit_uint(vc_emit_known(e, known), "step_ns", NULL, p->step_ns);
+	vc_emit_uint(vc_emit_known(e, known), "step_low_ns", NULL, p->least_ns);
+	vc_emit_uint(vc_emit_known(e, known), "step_high_ns", NULL, p->most_ns);
 }
 
 static void emit_phases(struct vc_emit *e, const struct vc_dryrun_replay *p)
@@ -503,6 +514,7 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 	}
 	vc_emit_uint(e, "steps", NULL, o->replay.phases.steps);
 	emit_phases(e, &o->replay);
+	emit_step(e, &o->replay);
 	emit_unknown(e, o);
 	if (o->pool)
 		vc_emit_bytes(e, "pool_peak", NULL, o->pool);

@@ -8,7 +8,8 @@
 #define VC_WORK_KIND_TABLE(X) \
 	X(OTHER, "other") X(GEMM, "gemm") X(CONV, "conv") X(ATTENTION, "attention") \
 	X(ELEMENTWISE, "elementwise") X(REDUCTION, "reduction") X(COPY, "copy") \
-	X(GATHER, "gather") X(OPTIMIZER, "optimizer") X(COLLECTIVE, "collective")
+	X(GATHER, "gather") X(OPTIMIZER, "optimizer") X(COLLECTIVE, "collective") \
+	X(GRAPH, "graph")
 
 enum vc_work_kind {
 #define X(id, word) VC_WORK_##id,
@@ -25,7 +26,8 @@ struct vc_kernel_work {
 	double flops, read, written; /* operations and bytes */
 	/* Products and convolutions (as products): m, n, k, batch. Attention: batch x heads,
 	 * queries, keys, width of a head. Collectives: ranks, this rank, the number of the
-	 * communicator, the other rank. All others: blocks, threads of one. */
+	 * communicator, the other rank. A graph: kernels; its bytes are those of kernels that do
+	 * not compute. All others: blocks, threads of one. */
 	uint64_t dim[VC_WORK_DIMS];
 };
 

@@ -160,9 +160,12 @@ int vc_null_launch(const struct vc_null_launch *l)
 	}
 	if (vc_null_card()->log > 2)
 		vc_null_log("launch %s", name ? name : "(unnamed)");
-	if (!captured && vc_null_heard()) {
+	if (vc_null_heard()) {
 		struct vc_kernel_work work = vc_null_kernel_work(name, l);
-		tell_kernel(name ? name : "unnamed", l, start, duration, &work);
+		if (captured)
+			vc_null_captured(l->stream, &work);
+		else
+			tell_kernel(name ? name : "unnamed", l, start, duration, &work);
 	}
 	return 0;
 }
@@ -172,7 +175,9 @@ static int library_work(const char *name, void *stream, uint64_t duration,
 {
 	bool captured;
 	uint64_t start = vc_null_work(stream, duration, &captured);
-	if (!captured && vc_null_heard())
+	if (captured)
+		vc_null_captured(stream, work);
+	else if (vc_null_heard())
 		tell_kernel(name, &(struct vc_null_launch){ .stream = stream, .grid = { 1, 1, 1 },
 			.block = { 1, 1, 1 } }, start, duration, work);
 	return 0;

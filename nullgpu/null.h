@@ -179,6 +179,7 @@ struct vc_null_graph {
 	uint64_t magic;
 	size_t nodes;
 	uint64_t duration; /* of all its nodes, one after another */
+	struct vc_kernel_work work;
 	int references;    /* graph and its executables */
 };
 /* A launch waits while this many are queued on its stream (seen on Linux drivers: about 1,024). */
@@ -237,6 +238,8 @@ VC_SHARED bool vc_null_is_wanted(void);
 /* Queue `duration` of work; returns when it starts. In a capture it becomes a node instead and
  * `*captured` is true (may be NULL). */
 VC_SHARED uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured);
+/* The capture that the stream takes part in got a kernel of that work. */
+VC_SHARED void vc_null_captured(void *stream, const struct vc_kernel_work *work);
 /* A host function in stream order: run at once, or left out while capturing. */
 VC_SHARED int vc_null_host_call(void *stream, void (*fn)(void *), void *arg);
 

@@ -443,10 +443,38 @@ int vc_null_capture_end(void *stream, struct vc_null_graph **out)
 	return id ? 0 : VC_NULL_INVALID;
 }
 
+void vc_null_captured(void *stream, const struct vc_kernel_work *work)
+{
+	struct vc_null_stream *s = vc_null_stream(stream);
+	pthread_mutex_lock(&lock);
+	struct vc_kernel_work *w = s->capture ? &s->graph->work : NULL;
+	if (w && work->flops > 0) {
+		if (work->flops > w->flops / 2) /* most of it is computed in that type */
+			memcpy(w->type, work->type, sizeof w->type);
+		w->flops += work->flops;
+	} else if (w) {
+		w->read += work->read;
+		w->written += work->written;
+	}
+	if (w)
+		w->dim[0]++;
+	pthread_mutex_unlock(&lock);
+}
+
 int vc_null_graph_launch(struct vc_null_graph *g, void *stream)
 {
 	if (!g || g->magic != GRAPH_MAGIC)
 		return VC_NULL_INVALID;
-	vc_null_work(stream, g->duration, NULL);
+	const struct vc_null_stream *s = vc_null_stream(stream);
+	bool captured;
+	uint64_t start = vc_null_work(stream, g->duration, &captured);
+	struct vc_kernel_work work = g->work;
+	work.kind = VC_WORK_GRAPH;
+	if (captured)
+		vc_null_captured(stream, &work);
+	else if (vc_null_heard())
+		vc_null_tell(&(struct vc_null_activity){ .kind = VC_NULL_KERNEL,
+			.name = "CUDA graph", .start = start, .end = start + g->duration,
+			.device = (uint32_t)s->device, .stream = s->id, .work = &work });
 	return 0;
 }

@@ -34,6 +34,9 @@ int vc_time_ranks(struct vc_session *const *s, size_t n, struct vc_timing *o, st
 
 /* "time" of a run (docs/reference/json.md), into an open object. */
 void vc_time_report(struct vc_emit *e, const struct vc_result *r);
+/* "about 36 ms a step (28 ms .. 44 ms), GPU busy 99 %, 51 % of the peak" of a dry run's steps; ""
+ * when unknown. Returns buf. */
+const char *vc_time_profile_words(const struct vc_profile *p, char *buf, size_t n);
 /* "time" of ranks that meet, and the line for people. */
 void vc_time_report_ranks(struct vc_emit *e, const struct vc_timing *t);
 /* "time" of a recording (info), into an open object; also the line for people. */

@@ -35,6 +35,10 @@ static const struct speed speeds[] = {
 #define MISALIGNED 0.3
 /* FlashAttention's backward pass against its forward pass: FA2, cards_speed.def. */
 #define BACKWARD 0.85
+/* A graph: from one of its kernels to the next, and what share they reach of the rates of large
+ * ones (general). */
+#define NODE_NS 1500.0
+#define PART 0.8
 /* A product with 16 bit that is added to floats, as gradients are: SimuMax, cards_speed.def. */
 #define INTO_FLOATS 0.9
 
@@ -182,11 +186,28 @@ static double element(const char *type)
 	return !strcmp(type, "bf16") || !strcmp(type, "fp16") ? 2 : 4;
 }
 
+/* Kernels one after another, of which only the sums are known: products reach what they do
+ * elsewhere, the others what additions do. */
+static struct vc_cost graph(const struct vc_card *c, const struct vc_kernel_work *w)
+{
+	struct vc_kernel_work part = { .kind = VC_WORK_GEMM };
+	const struct speed *s;
+	double ns = NODE_NS * (double)w->dim[0];
+
+	memcpy(part.type, w->type, sizeof(part.type));
+	s = speed_of(c, &part);
+	if (w->flops > 0)
+		ns += w->flops / (PART * s->compute * vc_cost_peak(c, w->type)) * 1e9;
+	return (struct vc_cost){ ns + (w->read + w->written) / (PART * c->bandwidth_gbs), 0.5 };
+}
+
 struct vc_cost vc_cost_of(const struct vc_card *c, const struct vc_kernel_work *w,
 			  const char *name)
 {
 	if (w->kind == VC_WORK_COLLECTIVE)
 		return collective(c, w, name);
+	if (w->kind == VC_WORK_GRAPH)
+		return graph(c, w);
 	const struct speed *s = speed_of(c, w);
 	double ns, bytes = w->read + w->written;
 

@@ -221,6 +221,26 @@ static void report_kernels(struct vc_emit *e, const struct vc_profile *p)
 	free(at);
 }
 
+const char *vc_time_profile_words(const struct vc_profile *p, char *buf, size_t n)
+{
+	char step[32], low[32], high[32];
+	size_t at;
+
+	*buf = '\0';
+	if (!p || !p->card || !p->step_ns)
+		return buf;
+	at = (size_t)snprintf(buf, n, "about %s a step (%s .. %s), GPU busy %.0f %%",
+			      ns_words(p->step_ns, true, step), ns_words(p->step_min_ns, true, low),
+			      ns_words(p->step_max_ns, true, high), 100 * p->busy);
+	if (p->shares.ideal > 0 && at < n)
+		at += (size_t)snprintf(buf + at, n - at, ", %.0f %% of the peak",
+				       100 * p->shares.ideal / (double)p->step_ns);
+	if (p->shares.unknown > 0.1 * p->shares.ns && at < n)
+		snprintf(buf + at, n - at, "; %.0f %% is not known, as %.40s",
+			 100 * p->shares.unknown / p->shares.ns, p->shares.name);
+	return buf;
+}
+
 static void shares_line(struct vc_emit *e, const struct vc_profile *p)
 {
 	const struct vc_shares *s = &p->shares;

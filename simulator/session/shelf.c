@@ -29,6 +29,13 @@ static void empty(struct place *p)
 	*p = (struct place){ 0 };
 }
 
+void vc_shelf_free(struct vc_shelf *s)
+{
+	for (size_t i = 0; s && i < PLACES; i++)
+		empty(&s->at[i]);
+	free(s);
+}
+
 static bool same(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : a == b;

@@ -8,6 +8,7 @@
 struct vc_shelf;
 
 struct vc_shelf *vc_shelf_new(void); /* NULL: not enough memory */
+void vc_shelf_free(struct vc_shelf *s); /* with nothing taken; NULL is fine */
 
 /* The recording as vc_recording_open and, where asked for, vc_verify leave it, until it is given
  * back. *out NULL: there is no room for one more. Errors: theirs. */

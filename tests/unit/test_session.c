@@ -6,6 +6,7 @@
 #include "simulator/findings/leaks.h"
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/session/session.h"
+#include "simulator/session/shelf.h"
 #include "simulator/time/time.h"
 
 int __real_vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n,
@@ -71,6 +72,55 @@ static void the_anatomy_of_a_recording_is_read_once(void **unused)
 	assert_int_equal(of_recording, 1);
 }
 
+/* Opened with that version, or the recorded one. */
+static struct vc_session opened(struct vc_run_options *o, const char **version, unsigned flags)
+{
+	char path[] = "tests/recordings/gpt.vct", *paths[] = { path };
+	struct vc_session s;
+	struct vc_error err = { 0 };
+
+	o->torch = (struct vc_list){ version, *version ? 1 : 0 };
+	assert_int_equal(vc_session_open(&s, o, 1, paths, flags, &err), VC_OK);
+	return s;
+}
+
+static void a_shelf_lends_what_was_read_before(void **unused)
+{
+	struct vc_run_options o = vc_run_options_none();
+	const char *none = NULL, *old = "2.4", *older = "2.2";
+	struct vc_session a, b, c;
+	const struct vc_recording *first;
+
+	(void)unused;
+	o.verify = true;
+	o.shelf = vc_shelf_new();
+	a = opened(&o, &none, 0);
+	first = a.rec;
+	assert_true(first != &a.own && first->fidelity.checked);
+	vc_session_close(&a);
+	a = opened(&o, &none, VC_SESSION_IN_MEMORY | VC_SESSION_NO_REQUESTS_OK);
+	assert_ptr_equal(a.rec, first); /* who needs less, or has all of it, is content with it */
+	o.verify = false;
+	b = opened(&o, &none, 0);
+	assert_ptr_not_equal(b.rec, first); /* but not who asks for something else */
+	assert_false(b.rec->fidelity.checked);
+	c = opened(&o, &old, 0); /* no room: both are in use */
+	assert_null(c.lent);
+	assert_string_equal(c.own.torch, "2.4");
+	vc_session_close(&c);
+	vc_session_close(&b);
+	c = opened(&o, &older, 0); /* in the place of the one that nobody uses */
+	assert_non_null(c.lent);
+	assert_string_equal(c.rec->torch, "2.2");
+	vc_session_close(&c);
+	o.verify = true;
+	b = opened(&o, &none, 0);
+	assert_ptr_equal(b.rec, first);
+	vc_session_close(&b);
+	vc_session_close(&a);
+	vc_shelf_free(o.shelf);
+}
+
 /* As long a recording is: from the file, or from memory. */
 static struct vc_result replayed(uint64_t keep)
 {
@@ -110,6 +160,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_long_recording_is_streamed_and_says_the_same),
 		cmocka_unit_test(the_anatomy_of_a_recording_is_read_once),
+		cmocka_unit_test(a_shelf_lends_what_was_read_before),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

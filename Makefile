@@ -191,6 +191,7 @@ install: all ## into $(DESTDIR)$(PREFIX)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)
 	install -m 755 $(BUILD)/vramcast $(DESTDIR)$(BINDIR)/vramcast
 	for f in $(INSTALL_LIBS); do install -m 755 $$f $(DESTDIR)$(LIBDIR)/ || exit 1; done
+	[ ! -f $(BUILD)/vramcast.html ] || install -m 644 $(BUILD)/vramcast.html $(DESTDIR)$(LIBDIR)/
 	install -d $(DESTDIR)$(MANDIR)/man1
 	$(BUILD)/vramcast manpage > $(DESTDIR)$(MANDIR)/man1/vramcast.1
 	for c in $$($(BUILD)/vramcast help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do \

@@ -177,8 +177,8 @@
 			if (list.length < files.length || low === high) continue;
 			kind = "family";
 			const label = make("label", name + " ", $("p-set")), number = make("input", "", label), slider = make("input", "", label);
-			Object.assign(number, { type: "number", name, min: 1, value: high });
-			Object.assign(slider, { type: "range", min: 1, max: 4 * high, value: high });
+			Object.assign(number, { type: "number", name, min: 1, defaultValue: high });
+			Object.assign(slider, { type: "range", min: 1, max: 4 * high, defaultValue: high });
 			slider.setAttribute("aria-label", name);
 			slider.oninput = () => { number.value = slider.value; };
 			number.oninput = () => { slider.value = number.value; };
@@ -354,10 +354,10 @@
 		fromAddress();
 		again();
 	});
-	const kept = $("p-recording");
-	if (kept) { // a report that can be asked: the recording travels in the page
-		const bytes = Uint8Array.from(atob(kept.textContent), c => c.charCodeAt(0));
-		if (location.hash.length < 2) history.replaceState(null, "", "#" + kept.dataset.settings);
-		open([new File([bytes], kept.dataset.name)]);
+	const kept = [...document.querySelectorAll(".p-recording")]; // report --live: recordings travel in the page
+	if (kept.length) {
+		const settings = [...names, "x", "set"].flatMap(k => (kept[0].dataset[k] || "").split("\n").filter(v => v).map(v => k + "=" + encodeURIComponent(v)));
+		if (location.hash.length < 2 && settings.length) history.replaceState(null, "", "#" + settings.join("&"));
+		open(kept.map(k => new File([Uint8Array.from(atob(k.textContent), c => c.charCodeAt(0))], k.dataset.name)));
 	}
 }());

@@ -26,7 +26,7 @@ def main():
     with open(engine + ".wasm", "rb") as f:
         wasm = f.read()
     script = "\n" + "".join(text(p) for p in ("visualize/page.js", "visualize/instrument.js", "page/app.js"))
-    parts = {"VERSION": version, "RECORDING": "", "STYLE": text("visualize/page.css") + text("page/app.css"), "SCRIPT": script,
+    parts = {"VERSION": version, "STYLE": text("visualize/page.css") + text("page/app.css"), "SCRIPT": script,
              "HASH": "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
              "WORKER": packed((text(engine + ".js") + text("page/worker.js")).encode()), "WASM": packed(wasm)}
     page = re.sub(r"@([A-Z]+)@", lambda m: parts[m.group(1)], text("page/page.html"))
@@ -36,7 +36,6 @@ def main():
     with open(out + ".new", "w", encoding="utf-8") as f:
         f.write(page)
     os.replace(out + ".new", out)
-    print("%s: %d bytes" % (out, len(page.encode())))
 
 
 main()

@@ -1,6 +1,6 @@
 # The page: one HTML file with this program as WebAssembly. Emscripten is Debian's package `emscripten`; zlib and zstd are
 # compiled from Debian's sources, which are kept outside the tree.
-PAGE := $(DIST)/vramcast.html
+PAGE := $(BUILD)/vramcast.html
 PAGE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast-page
 PAGE_SRC := $(filter-out $(shell sed -n 's/^VC_PROCESS_COMMAND(\(.*\))/commands\/cmd_\1%/p' commands/commands.def),$(LIB_SRC) $(CMD_SRC)) \
 	allocator/arena.c allocator/areas.c $(addprefix nullgpu/,architecture.c properties.c python.c)
@@ -17,6 +17,7 @@ page: ## the page for a browser, dist/vramcast.html (Emscripten; network once)
 	$(Q)command -v emcc > /dev/null || { echo "make page needs Emscripten: apt-get install emscripten" >&2; exit 1; }
 	$(Q)page/libraries.sh '$(PAGE_CACHE)'
 	$(Q)$(MAKE) --no-print-directory $(PAGE)
+	$(Q)mkdir -p $(DIST); cp $(PAGE) $(DIST)/vramcast.html; echo "$(DIST)/vramcast.html: $$(wc -c < $(PAGE)) bytes"
 check-page: all ## the page answers as the program does: the same bytes, under node (Emscripten; skipped without)
 	$(Q)V=1 $(RUN_TESTS) tests/page/check.sh
 .PHONY: page check-page

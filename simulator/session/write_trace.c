@@ -16,18 +16,27 @@ static int copy_events(struct vc_source *src, struct vc_encoder *enc, struct vc_
 	return r == VC_OK ? vc_encoder_finish(enc, err) : r;
 }
 
+int vc_trace_write_to(const struct vc_recording *rec, const struct vc_list *transforms,
+		      struct vc_output *out, const struct vc_encoder_options *o,
+		      struct vc_error *err)
+{
+	struct vc_source *src = vc_recording_source(rec, transforms, err);
+	struct vc_encoder *enc = src ? vc_encoder_new(out, src->meta, o, err) : NULL;
+	int r = enc ? copy_events(src, enc, err) : (int)err->status;
+
+	vc_encoder_free(enc);
+	vc_source_free(src);
+	return r;
+}
+
 int vc_trace_write(const struct vc_recording *rec, const struct vc_list *transforms,
 		   const char *path, const struct vc_encoder_options *o, struct vc_error *err)
 {
-	struct vc_source *src = vc_recording_source(rec, transforms, err);
-	struct vc_output *out = src ? vc_output_open(path, err) : NULL;
-	struct vc_encoder *enc = out ? vc_encoder_new(out, src->meta, o, err) : NULL;
-	int r = enc ? copy_events(src, enc, err) : (int)err->status;
+	struct vc_output *out = vc_output_open(path, err);
+	int r = out ? vc_trace_write_to(rec, transforms, out, o, err) : (int)err->status;
 
 	if (r == VC_OK)
 		r = vc_output_commit(out, err);
-	vc_encoder_free(enc);
 	vc_output_close(out);
-	vc_source_free(src);
 	return r;
 }

@@ -132,9 +132,10 @@ class Chromium(Browser):
         self.mouse("mouseReleased", x, y, 0)
 
     def key(self, key):
-        text = {"text": key} if len(key) == 1 else {}
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, **text)
-        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key)
+        text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
+        code = {"windowsVirtualKeyCode": {"Tab": 9, "Enter": 13}[key]} if key in ("Tab", "Enter") else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, **code, **text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, **code)
 
     def console(self):
         self.js("1")
@@ -147,7 +148,7 @@ class Chromium(Browser):
 class Firefox(Browser):
     name = "Firefox"
     KEYS = {"ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015", "Escape": "\ue00c",
-            "Home": "\ue011", "End": "\ue010", "Enter": "\ue007"}
+            "Home": "\ue011", "End": "\ue010", "Enter": "\ue007", "Tab": "\ue004"}
     outside = ()
 
     def __init__(self):

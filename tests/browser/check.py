@@ -11,6 +11,7 @@ import time
 import zlib
 
 import browsers
+import page
 
 TMP = os.environ["TMP"]
 VRAMCAST = os.environ.get("VRAMCAST", "build/vramcast")
@@ -341,6 +342,8 @@ def main():
         b = kind()
         try:
             drive(b, paths, peak)
+            if page.PAGE:
+                page.drive(b, check)
         except AssertionError as e:
             check(b.name + ": goes through", False, e)
         finally:

@@ -24,5 +24,9 @@ done
 [ -n "$which" ] || finish
 export AXE=$cache/axe/axe_playwright_python/axe.min.js # axe-core, of any package that has it
 [ -e "$AXE" ] || { python3 -m pip download -q --no-deps -d "$cache/axe" axe-playwright-python && (cd "$cache/axe" && python3 -m zipfile -e ./*.whl .); } > /dev/null 2>&1
+# The page, where Emscripten is.
+if ! command -v emcc > /dev/null; then echo "# the page is left out: no emcc here"
+elif make --no-print-directory DEPS=skip BUILD="$BUILD" DIST="$TMP" page > "$TMP/page.log" 2>&1; then export PAGE="$PWD/$BUILD/vramcast.html"
+else fail "the page is built" "$(tail -n 20 "$TMP/page.log")"; finish; fi
 # shellcheck disable=SC2086
 PYTHONDONTWRITEBYTECODE=1 timeout 900 python3 tests/browser/check.py $which

@@ -13,6 +13,7 @@
 
 #include "commands/own_program.h"
 #include "common/meta.h"
+#include "common/system.h"
 #include "common/vec.h"
 
 enum { WORDS = 16 };
@@ -105,7 +106,8 @@ int vc_trial_run(const struct vc_trial *t, const char *file, int *code, struct v
 	child = fork();
 	lost = child < 0 ? errno : 0;
 	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGTERM); /* nobody waits for it any more */
+		if (VC_PROCESSES)
+			prctl(PR_SET_PDEATHSIG, SIGTERM); /* nobody waits for it any more */
 		int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 		dup2(fd >= 0 ? fd : STDERR_FILENO, STDOUT_FILENO);

@@ -76,7 +76,7 @@ async function main() {
 	let n = 0, failed = false;
 	for (const [kind, k] of Object.entries(kinds)) {
 		console.log(`${k.bad.length ? "not ok" : "ok"} ${++n} - ${kind}: ${k.n} command lines, the same bytes from the page and the program`);
-		for (const line of k.bad) console.log("#   " + line);
+		for (const line of k.bad.slice(0, 5)) console.log("#   " + line);
 		failed = failed || k.bad.length > 0;
 	}
 	console.log(`1..${n}`);

@@ -17,6 +17,11 @@ static int add_options(const struct vc_dryrun_config *c, struct vc_program *p,
 		{ "--addresses", c->addresses, "both" } };
 	char value[24];
 
+	if (c->expert_skew > 1) {
+		snprintf(value, sizeof(value), "%g", c->expert_skew);
+		VC_TRY(vc_texts_add(&p->option, NULL, "--expert-skew", err));
+		VC_TRY(vc_texts_add(&p->option, NULL, value, err));
+	}
 	for (size_t i = 0; i < sizeof(number) / sizeof(*number); i++) {
 		if (number[i].value == VC_NOT_GIVEN)
 			continue;

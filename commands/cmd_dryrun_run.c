@@ -96,7 +96,7 @@ static int put_order(struct vc_error *err)
 int vc_dryrun_put_stage(const struct vc_dryrun_config *c, const struct vc_stage *s,
 			struct vc_error *err)
 {
-	char python[600], programs[600], cute_dsl[600];
+	char python[600], programs[600], cute_dsl[600], skew[48];
 	snprintf(python, sizeof python, "%s/python", s->dir);
 	snprintf(programs, sizeof programs, "%s/bin", s->dir);
 	snprintf(cute_dsl, sizeof cute_dsl, "%s/" VC_STAGE_CUTE_DSL, s->dir);
@@ -110,6 +110,9 @@ int vc_dryrun_put_stage(const struct vc_dryrun_config *c, const struct vc_stage 
 		VC_TRY(vc_put("VRAMCAST_NULL_VALUES", "0", err));
 	if (strcmp(c->host_weights, "untouched") == 0)
 		VC_TRY(vc_put("VRAMCAST_NULL_HOST_WEIGHTS", "0", err));
+	snprintf(skew, sizeof skew, "%g %llu", c->expert_skew, (unsigned long long)c->rank);
+	if (c->expert_skew > 1)
+		VC_TRY(vc_put("VRAMCAST_NULL_EXPERT_SKEW", skew, err));
 	/* What is computed here is small: threads that spin for more of it only take time from
 	 * others */
 	if (setenv("OMP_WAIT_POLICY", "PASSIVE", 0) < 0)

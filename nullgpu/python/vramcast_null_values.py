@@ -22,6 +22,8 @@ import os
 import sys
 import threading
 
+import vramcast_null_routes as routes
+
 LIMIT = int(os.environ.get("VRAMCAST_NULL_VALUES_MAX", 1 << 20))  # bytes of storage: always computed
 # Larger ones cost host memory and time; integers and masks (edges, tokens, assignments) decide more
 # often than floating point does.
@@ -404,7 +406,7 @@ def _make_handler(torch, memory):
         if plan == ZERO:
             return (lambda args: not is_tiny(args)) if name in PRODUCTS else lambda args: True
         if plan == COMPUTE and not mutable and name not in COUNTED and name not in ASKING and \
-                name not in HOLDS:
+                name not in HOLDS and name not in routes.TAKES:
             return is_learnt
         return lambda args: False
 
@@ -535,6 +537,22 @@ def _make_handler(torch, memory):
         not_known(name)
         driver.vc_null_count_is(ctypes.c_uint64(mask.numel()))
 
+    def in_turn(name, args, kwargs, done=None, results=()):
+        """What a router takes: of what was computed, or into the results of what was not."""
+        asked = routes.Question(name, args, kwargs) if name in routes.TAKES else None
+        if asked is None or not asked.concerns:
+            return done
+        if done is not None:
+            done, tied = asked.of_known(torch, memory.moved(args[0]), done)
+        else:
+            tied = bool(results) and results[-1].is_cuda and memory.may_hold(results[-1])
+            if tied:
+                memory.on_host(results[-1]).copy_(asked.of_unknown(torch, args[0].shape))
+                memory.learn(results[-1])
+        if tied:
+            not_known("routes", routes.SAID)
+        return done
+
     def on_device(kwargs):
         device = kwargs.get("device")
         return isinstance(device, torch.device) and device.type == "cuda"
@@ -584,6 +602,7 @@ def _make_handler(torch, memory):
                 done = drawn(func, name, mutable, args, kwargs)
             elif done is None:
                 done = on_cpu(func, name, mutable, args, kwargs)
+                done = done if mutable else in_turn(name, args, kwargs, done)
             if not mutable and not results:
                 return done  # equal and its like answer without a tensor
             if not mutable:
@@ -612,6 +631,7 @@ def _make_handler(torch, memory):
             memory.forget(results)
         else:
             memory.zero(results)
+            in_turn(name, args, kwargs, results=results)
         if memory.is_check(name, args):
             memory.hold(results)
         return out

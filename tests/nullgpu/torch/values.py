@@ -191,6 +191,22 @@ def unknown_values():
         ok((y * 3 + 1)[0, 0].item() == 1, "a number added to unknown values is kept")
 
 
+def routed_values():
+    """A router whose scores nobody computed sends as many tokens to each expert."""
+    for tokens in 512, 65536:  # scores that are small, and large
+        x = torch.randn(tokens, 512, device="cuda")
+        scores = nn.Linear(512, 16, device="cuda")(x).softmax(-1)
+        taken = scores.topk(4)[1]
+        counts = torch.bincount(taken.flatten(), minlength=16).tolist()
+        ok(counts == [tokens // 4] * 16, f"each expert gets as many of {tokens} tokens: {counts}")
+        ok(taken.sort(1)[0].diff(dim=1).min().item() > 0, "and a token no expert twice")
+        ok(torch.bincount(scores.argmax(-1), minlength=16).tolist() == [tokens // 16] * 16, "also where each takes one")
+    known = torch.tensor([[1.0, 4, 2, 3], [5, 1, 1, 2]], device="cuda")
+    ok(known.topk(2)[1].tolist() == [[1, 3], [0, 3]], "known scores decide themselves")
+    ties = torch.tensor([[0.0, 9, 0, 0], [9, 0, 0, 0]], device="cuda").topk(2)[1].tolist()
+    ok(ties[0][0] == 1 and ties[1][0] == 0 and ties[0][1] != ties[1][1], "of equal ones the next is taken in turn")
+
+
 def checked_values():
     """Checks that a right program passes, whether its values are known or not."""
     import torch.distributions as d
@@ -304,6 +320,7 @@ def main():
     drawn_values()
     kept_values()
     unknown_values()
+    routed_values()
     checked_values()
     gradients_in_place()
     default_on_card()

@@ -58,7 +58,7 @@ static const struct vc_option options[] = {
 	  "the packages of PROGRAM behind it; or each", NULL },
 	{ 0, "package", VC_O_LIST, AT(package), "NAME=VERSION[,...]",
 	  "that version of a package, or each", NULL },
-	{ 0, "conf", VC_O_LIST, AT(conf), "SETTINGS",
+	{ 0, "conf", VC_O_LIST, AT(conf), "STRING",
 	  "PYTORCH_CUDA_ALLOC_CONF; repeated: each", NULL },
 	{ 0, "env", VC_O_LIST, AT(env), "NAME=VALUE[,...]",
 	  "an environment variable, or each of its values", NULL },

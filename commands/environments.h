@@ -17,5 +17,9 @@ bool vc_env_is_version(const char *version);
 int vc_env_need(const char *python, size_t n, char *const *what, char (*path)[VC_ENV_PATH],
 		struct vc_error *err);
 
+/* The releases of a package from one to the other, both included. */
+int vc_env_releases(const char *name, const char *good, const char *bad,
+		    char (*version)[VC_ENV_PATH], size_t most, size_t *n, struct vc_error *err);
+
 /* The variables with which a program imports the package in that folder first. */
 int vc_env_put_front(struct vc_texts *environment, const char *folder, struct vc_error *err);

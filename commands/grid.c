@@ -146,7 +146,7 @@ static char *replaced(const char *text, const char *name, const char *value)
 	return out;
 }
 
-/* A number is known by its name in the recording, too; a word only stands where it is wanted. */
+/* As its user wrote it; a number is known by its name in the recording, too. */
 static int put_value(struct vc_kept_wish *w, struct vc_program *p, struct vc_param_value *at,
 		     const char *name, const char *value, struct vc_error *err)
 {
@@ -155,10 +155,8 @@ static int put_value(struct vc_kept_wish *w, struct vc_program *p, struct vc_par
 	if (!vc_program_takes(p, name))
 		return vc_fail(err, VC_EUSAGE, "--vary %s: {%s} stands nowhere in the command line",
 			       name, name);
-	if (vc_parse_real(value, &x, NULL) == 0) {
+	if (vc_parse_real(value, &x, NULL) == 0)
 		at[w->n++] = (struct vc_param_value){ (char *)(uintptr_t)name, x };
-		return VC_OK;
-	}
 	for (size_t i = 0; i < p->argument.n; i++) {
 		char *text = replaced(p->argument.at[i].text, name, value);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """env.py - `vramcast env`: environments with a PyTorch for dry runs, and packages of other versions that go in front of the
-user's. It travels inside the program, which starts it as FOLDER make VERSION|list|remove NAME|need PYTHON NAME=VERSION...
+user's. It travels inside the program, which starts it as FOLDER make VERSION|list|remove NAME|need PYTHON NAME=VERSION...|
+versions NAME GOOD BAD.
 
 PyTorch itself comes without the libraries of CUDA, whose place the null GPU takes, but with the cuDNN that it requires, which is
 asked for plans. Packages come from where pip and uv are told to look."""
@@ -121,6 +122,24 @@ def need(wanted):
         print(w.path)
 
 
+def between(name, good, bad):
+    """The releases from one to the other, in the order from good to bad: pip names them all where it is asked for one that there is
+    not."""
+    words = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", f"{name}==99999"]
+    said = subprocess.run(words, text=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL).stderr
+    found = re.search(r"from versions: ([^)]*)\)", said)
+    known = re.findall(r"[^ ,]+", found.group(1)) if found else []
+
+    def key(version):
+        return [int(n) for n in re.findall(r"\d+", version)]
+    low, high = sorted((good, bad), key=key)
+    inside = [v for v in known if key(low) <= key(v) <= key(high) and re.fullmatch(r"[0-9.]+(\.post\d+)?", v)]
+    for end in (low, high):
+        if not any(key(v) == key(end) for v in inside):
+            inside.append(end)
+    print("\n".join(sorted(inside, key=key, reverse=key(good) > key(bad))))
+
+
 def main():
     folder, what, *words = sys.argv[1:]
     there = sorted(v for v in os.listdir(folder) if os.path.isdir(os.path.join(folder, v)))
@@ -134,6 +153,8 @@ def main():
         sys.exit(f"vramcast env: there is no environment {words[0]} ('vramcast env --list')")
     elif what == "remove":
         shutil.rmtree(os.path.join(folder, words[0]))
+    elif what == "versions":
+        between(*words)
     elif what == "make":
         need([Torch(folder, words[0])])
     else:

@@ -8,6 +8,7 @@ names, `python -m vramcast.ci compare BASE HEAD` says what a change costs.
     gpu = "t4"
     limit = "12GiB"                         # of the card at most; or a percentage of it
     tolerance = "2%"                        # how much more than before a change may need
+    torch = ["2.10", "2.11"]                # each of them (a version, or the file of a wheel); else the one that is installed
 
 Nothing here depends on a clock, a GPU or the load of a machine: the same two commits give the same
 answer each time."""
@@ -18,7 +19,7 @@ import json
 import os
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 from xml.sax.saxutils import escape, quoteattr
@@ -29,7 +30,7 @@ from .questions import diff, dryrun, sim
 from .sizes import gib, percent, size
 
 BUDGETS = ".vramcast.toml"
-FIELDS = ("name", "command", "trace", "gpu", "limit", "tolerance", "params")
+FIELDS = ("name", "command", "trace", "gpu", "limit", "tolerance", "params", "torch")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Budget:
     limit: Optional[str]
     tolerance: float
     params: Dict[str, object]
+    torch: Optional[str] = None
 
     def limit_of(self, capacity: int) -> Optional[int]:
         if self.limit is None:
@@ -89,7 +91,10 @@ def budgets(path: Path) -> List[Budget]:
         budget.limit_of(1)
         if any(b.name == name for b in out) or "/" in name:
             raise UsageError(f"{path}: {name}: names differ, and have no slash")
-        out.append(budget)
+        releases = row.get("torch", [])
+        if not isinstance(releases, list) or (releases and "trace" in row):
+            raise UsageError(f"{path}: {name}: torch is a list of versions, and goes with a command")
+        out += [replace(budget, name=f"{name} torch {Path(str(v)).name}", torch=str(v)) for v in releases] or [budget]
     return out
 
 
@@ -117,7 +122,7 @@ def measure(root: Path, out: Path, file: Path, before: bool = False) -> None:
             shutil.copyfile(root / budget.trace, to)
             continue
         dryrun(budget.command or "", gpu=budget.gpu, capacity="1TiB", stacks="py", output=to,
-               cwd=root, param=[f"{k}={v}" for k, v in budget.params.items()])
+               cwd=root, torch=budget.torch, param=[f"{k}={v}" for k, v in budget.params.items()])
 
 
 @dataclass(frozen=True)
@@ -130,13 +135,23 @@ class Finding:
     sentence: str
 
 
+def grew(change: Diff) -> str:
+    """What grew most, by kind, and the convolution with more workspace: "" where nothing did."""
+    more = max(change.json["kinds"], key=lambda k: k["b"] - k["a"], default=None)
+    words = f" ({more['kind']})" if more and more["b"] > more["a"] else ""
+    for one in change.json["convolutions"]:
+        if (one["workspace_b"] or 0) > (one["workspace_a"] or 0):
+            return f"{words}; convolution {one['convolution']}: workspace {gib(one['workspace_b'])}"
+    return words
+
+
 def judge(budget: Budget, base: Path, head: Path) -> Finding:
     """The worst that there is to say, in one sentence that names the line."""
     answer = sim(head, gpu=budget.gpu, no_advice=True)
     run = answer.runs[0]
     change = diff(base, head) if base.exists() else None
     limit = budget.limit_of(run.capacity)
-    where = f"; most of what is new comes from {change.line}" if change and change.line else ""
+    where = f"; most of what is new comes from {change.line}{grew(change)}" if change and change.line else ""
     needs = f"{budget.name} needs {gib(run.peak_used)} on {budget.gpu}"
     if run.undecided:
         return Finding(budget, answer, change, 6, f"{budget.name} may not fit {budget.gpu}{where}")

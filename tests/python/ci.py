@@ -18,7 +18,7 @@ REAL = os.environ.get("TORCH_PYTHON")
 CLEAN = os.environ.get("CLEAN_ROOT")
 REPO = os.path.join(TMP, "repo")
 SENTENCE = ("train needs 52.00 MiB more than before (+11.4 %, 2 % are allowed); most of what is new comes from "
-            "train.py:20 forward")
+            "train.py:20 forward (tensors)")
 
 
 def steps():
@@ -211,10 +211,27 @@ def test_limits():
     assert verdict('gpu = "t4"\nlimit = "5%"\ntolerance = "20%"\n').returncode == 0
     assert verdict('gpu = "t4"\nlimit = "4%"\ntolerance = "20%"\n').returncode == 4
     for text, words in (('gpu = "t44"', "did you mean"), ("", "wants a gpu"), ('gpu = "t4"\nlimit = "many"', "wants a size"),
+                        ('gpu = "t4"\ntorch = ["2.9"]', "goes with a command"),
                         ('gpu = "t4"\ncolour = 1', "no field 'colour'"), ('gpu = "t4"\ncommand = "x"', "one of the two"),
                         ('gpu = "t4"\ntolerance = 5', "wants a percentage"), ('gpu = ', "b.toml: ")):
         wrong = verdict(text + "\n")
         assert wrong.returncode in (1, 2) and words in wrong.stderr and wrong.stderr.count("\n") == 1, (text, wrong)
+
+
+def test_releases():
+    """a run of several releases of PyTorch is one of each, dry-run with that release"""
+    need_toml()
+    sys.path.insert(0, os.path.join(TREE, "python"))
+    from vramcast import ci
+    path = ci.Path(TMP) / "releases.toml"
+    path.write_text('[[run]]\nname = "train"\ncommand = "python t.py"\ngpu = "t4"\ntorch = ["2.9", "/tmp/torch-nightly.whl"]\n')
+    made, own = [], ci.dryrun
+    ci.dryrun = lambda command, **given: made.append((given["torch"], os.path.basename(given["output"])))
+    try:
+        ci.measure(ci.Path("."), ci.Path(TMP) / "releases", path)
+    finally:
+        ci.dryrun = own
+    assert made == [("2.9", "train torch 2.9.vct"), ("/tmp/torch-nightly.whl", "train torch torch-nightly.whl.vct")], made
 
 
 tap.run(globals())

@@ -25,6 +25,7 @@ struct play {
 	const struct vc_meta *meta;
 	const struct vc_card *card;
 	struct vc_cost *cost;    /* of each operation */
+	struct known { uint32_t name; struct vc_cost cost; } *known; /* of the last by site */
 	int64_t *after;          /* the operation on another stream that it waits for, or NONE */
 	double *ready;           /* of each stream: the end of its last operation */
 	uint32_t streams;
@@ -54,11 +55,16 @@ static void cost_of(struct play *y, size_t i)
 	struct vc_kernel_work w;
 
 	y->cost[i] = (struct vc_cost){ (double)(o->end - o->start), 0.5 };
-	if (o->kind != VC_OP_KERNEL || !work_of(y->meta, o->work, &w))
+	if (o->kind != VC_OP_KERNEL || !o->work || o->work >= y->meta->frames)
 		return;
-	struct vc_cost c = vc_cost_of(y->card, &w, name);
-	if (c.ns > 0)
-		y->cost[i] = c;
+	struct known *k = &y->known[o->work];
+	if (k->name != o->name + 1) {
+		*k = (struct known){ .name = o->name + 1 };
+		if (work_of(y->meta, o->work, &w))
+			k->cost = vc_cost_of(y->card, &w, name);
+	}
+	if (k->cost.ns > 0)
+		y->cost[i] = k->cost;
 }
 
 /* ---- who waits for whom ---- */
@@ -172,7 +178,7 @@ static void close_play(struct play *y, size_t players)
 {
 	for (size_t i = 0; y->box && i < 2 * players; i++)
 		free(y->box[i].when);
-	VC_FREE(y->cost, y->after, y->ready, y->mail, y->box);
+	VC_FREE(y->cost, y->after, y->ready, y->mail, y->box, y->known);
 }
 
 /* known: who waits for whom is already written beside the operations. */
@@ -185,7 +191,8 @@ static int open_play(struct play *y, bool known, struct vc_error *err)
 	y->cost = calloc(p->n + 1, sizeof(*y->cost));
 	y->after = calloc(p->n + 1, sizeof(*y->after));
 	y->ready = calloc(y->streams + 1u, sizeof(*y->ready));
-	VC_HAVE(y->cost && y->after && y->ready, "the kernels of a recording", err);
+	y->known = calloc(y->meta->frames + 1, sizeof(*y->known));
+	VC_HAVE(y->cost && y->after && y->ready && y->known, "the kernels of a recording", err);
 	if (!known)
 		VC_TRY(find_waits(y, err));
 	for (size_t i = 0; i < p->n; i++) {

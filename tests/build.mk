@@ -90,8 +90,9 @@ check-pictures: $(addprefix $(BUILD)/tests/,test_drawn test_extremes) ## every r
 	$(Q)set -e; for t in $^; do echo "$$t"; LOOKS=all TMP=$${TMPDIR:-/tmp} $$t; done
 .PHONY: check-pictures
 
-# Every sentence about a run is held to its record, and numbers to a walk of the events; FINDINGS='DIR/*.vct' for others.
-FINDINGS ?= traces/*.vct tests/recordings/*.vct tests/recordings/h100/*.vct tests/snapshots/*.pickle.gz tests/ladders/recordings/*.vct
+# Every sentence about a run is held to its record, and numbers to a walk of the events (those of ../shared as well,
+# where it is there); FINDINGS='DIR/*.vct' for others.
+FINDINGS ?= ../shared/data/snapshots/* ../shared/data/kineto/* traces/*.vct tests/recordings/*.vct tests/recordings/h100/*.vct tests/snapshots/*.pickle.gz tests/ladders/recordings/*.vct
 check-findings: all ## every sentence and number said of every recording that ships, and of 20 made for it, against its record
 	$(Q)set -e; t=$$(mktemp -d); trap 'rm -rf "$$t"' EXIT; mkdir "$$t/made"; { python3 tests/findings/make.py "$$t/made"; \
 	for f in $(wildcard $(FINDINGS)); do printf '%s\n' "$$f" "$$f -g t4" "$$f -g a100-40g-sxm" "$$f --capacity 700MiB --context 0"; done; } | \

@@ -100,6 +100,8 @@ int vc_named_iterations(struct vc_anatomy_work *w, struct vc_error *err)
 		w->start[0] = vc_onestep_start(w, w->start[0], end);
 	} else {
 		vc_named_first(w);
+		end = vc_named_end(w, w->start[0], w->start[1]);
+		w->start[0] = vc_onestep_start(w, w->start[0], end);
 		VC_TRY(vc_silent_steps(w, err));
 		shortest = skip_evaluations(w);
 	}

@@ -13,9 +13,9 @@ import sys
 
 TMP = os.environ["TMP"]
 VRAMCAST = os.environ.get("VRAMCAST", "build/vramcast")
-UNIT = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1, "bytes": 1}
-SIZE = r"([\d.,]+)(?: (GiB|MiB|KiB|B|bytes))?"
-LAST = r"([\d.,]+) (GiB|MiB|KiB|B|bytes)" # a line that goes on in the next ends before it
+UNIT = {"EiB": 1 << 60, "PiB": 1 << 50, "TiB": 1 << 40, "GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1, "bytes": 1}
+SIZE = r"([\d.,]+)(?: ([EPTGMK]iB|B|bytes))?"
+LAST = r"([\d.,]+) ([EPTGMK]iB|B|bytes)" # a line that goes on in the next ends before it
 
 
 def call(*words):

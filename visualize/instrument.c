@@ -308,9 +308,6 @@ static void write_marks(struct sheet *d)
 	for (size_t i = 0, k = 0; i < s->marks; i++)
 		if (s->mark[i].kind == VC_MARK_STEP && k++ % every == 0)
 			vc_svg_put(d->out, "step %u %u\n", s->mark[i].event, (uint64_t)k);
-	for (size_t i = 0; i < s->phases && i < MARKS; i++)
-		vc_svg_put(d->out, "phase %u %u %s\n", s->phase[i].event, s->phase[i].end_event,
-			   s->phase[i].name);
 }
 
 static int write_run(struct sheet *d, const char *name, struct vc_error *err)

@@ -16,7 +16,7 @@ report.look = function () {
 		for (const line of text.split("\n")) {
 			const at = line.indexOf(" "), name = line.slice(0, at), rest = line.slice(at + 1), v = rest.split(" ");
 			if (name === "axis") byTime = rest === "time";
-			else if (name === "run") runs.push(r = { name: rest, kinds: [], files: [], frames: [null], steps: [], phases: [] });
+			else if (name === "run") runs.push(r = { name: rest, kinds: [], files: [], frames: [null], steps: [] });
 			else if (name === "unit") r.unit = +rest;
 			else if (name === "card") [r.capacity, r.base] = v.map(Number);
 			else if (name === "kind") r.kinds.push({ slot: +v[0], klass: v[1], name: v.slice(2).join(" "), at: null });
@@ -24,7 +24,6 @@ report.look = function () {
 			else if (name === "frame") r.frames.push({ parent: +v[0], text: r.files[v[1]] + ":" + v[2] + " " + v.slice(3).join(" ") });
 			else if (name === "file") r.files.push(rest);
 			else if (name === "step") r.steps.push({ event: +v[0], n: +v[1] });
-			else if (name === "phase") r.phases.push({ event: +v[0], end: +v[1], name: v[2] });
 			else if (name === "end") r.end = { event: +v[0], time: +v[1] };
 			else if (name === "blocks") r.all = +v[0];
 			else if (name === "oom") r.oom = { event: +v[0], request: +v[1] };
@@ -169,7 +168,29 @@ report.look = function () {
 		s += `<path class="res nf" d="${edge(v, list, y, reserved)}"/>`;
 		if (r.capacity && r.capacity <= most) s += `<path class="capl" d="M${LEFT} ${tenth(y(r.capacity))}h${v.wide}"/>` +
 			text(LEFT + v.wide, tenth(y(r.capacity)) - 5, "sm capt e halo", "capacity " + bytes(r.capacity));
-		return s + marks(v, bottom);
+		return s + spread(v, y) + marks(v, bottom);
+	}
+	// Where steps begin on the axis; the last one ends with the run.
+	function steps(r) { return r.steps.map(m => axisOf(r, m.event)).concat(end(r)); }
+	function stepAt(r, at) {
+		const all = steps(r), k = all.findIndex((x, i) => i + 1 < all.length && x <= at && all[i + 1] > at);
+		return k < 0 ? null : [all[k], all[k + 1]];
+	}
+	// One step fills the picture: between which lines all the others, but for the first, run.
+	function spread(v, y) {
+		const r = v.run, all = steps(r), own = stepAt(r, (look.first + look.last) / 2);
+		if (!own || Math.abs(own[0] - look.first) + Math.abs(own[1] - look.last) > (look.last - look.first) / 50 || all.length < 4) return "";
+		const at = starts(r), low = [], high = [], WIDE = 240;
+		for (let k = 1; k + 2 < all.length; k++)
+			for (let x = 0; x < WIDE && all[k] !== own[0]; x++) {
+				const i = before(at, all[k] + (all[k + 1] - all[k]) * x / WIDE), b = r.base + r.used[i];
+				low[x] = Math.min(low[x] === undefined ? b : low[x], b);
+				high[x] = Math.max(high[x] || 0, b);
+			}
+		if (!high.length) return "";
+		const line = list => list.map((b, x) => (x ? "L" : "M") + tenth(LEFT + x * v.wide / WIDE) + " " + tenth(y(b))).join("");
+		return `<path class="opens nf thin" d="${line(low)}"/><path class="opens nf thin" d="${line(high)}"/>` +
+			text(LEFT + v.wide, TOP + 14, "sm open e halo", "dotted: the least and the most of the other steps");
 	}
 	function inside(x) { return x >= look.first && x <= look.last; }
 	function marks(v, bottom) {
@@ -220,6 +241,7 @@ report.look = function () {
 				`<td class="r-n">${b.died > r.end.event ? "stays" : count(b.died)}</td></tr>`);
 			const more = list.length - rows.length, sum = list.reduce((n, b) => n + b.size, 0);
 			v.list = list;
+			flame(v, list.length < live.length ? list : live);
 			v.table.caption.textContent = "The heap at " + moment(r, i);
 			v.table.tBodies[0].innerHTML = rows.join("");
 			v.table.tFoot.innerHTML = `<tr><td>${count(list.length)} blocks that fit the filter${more > 0 ? ", the largest " + ROWS + " above" : ""}</td><td></td>` +
@@ -227,6 +249,39 @@ report.look = function () {
 				(r.used[i] > listed ? `<tr><td>smaller or briefer blocks, which the report does not hold one by one</td><td></td><td class="r-n">${bytes(r.used[i] - listed)}</td><td></td><td></td></tr>` : "") +
 				`<tr><td><b>in use</b></td><td></td><td class="r-n"><b>${bytes(r.used[i])}</b></td><td></td><td></td></tr>`;
 		}
+	}
+	// Who holds it at the cursor, by call stack; the program's own lines. A click searches for one.
+	function flame(v, live) {
+		const r = v.run, used = r.used[column(r)], wide = v.wide + LEFT + RIGHT, HIGH = 22, root = { size: used, kids: new Map() };
+		const on = ["ow", "os", "og", "oa", "ot", "ok1", "ol", "oo"];
+		function grow(node, name, b) {
+			if (!node.kids.has(name)) node.kids.set(name, { name, size: 0, kids: new Map(), kind: b.kind });
+			const k = node.kids.get(name);
+			k.size += b.size;
+			if (k.kind !== b.kind) k.kind = -1;
+			return k;
+		}
+		for (const b of live) {
+			const own = stack(b).filter(t => !/site-packages\/torch\//.test(t)).reverse();
+			(own.length ? own : [kindOf(b)]).reduce((node, name) => grow(node, name, b), root).own = own.length;
+		}
+		const held = live.reduce((sum, b) => sum + b.size, 0);
+		if (used > held) grow(root, "smaller or briefer blocks", { size: used - held, kind: -1 });
+		let s = "", deep = 0;
+		(function box(node, x, y) {
+			for (const k of [...node.kids.values()].sort((a, b) => b.size - a.size)) {
+				const w = k.size / used * wide, kind = r.kinds.find(q => q.slot === k.kind), room = Math.floor((w - 10) / 7);
+				if (w < 1.5) continue;
+				deep = Math.max(deep, y + HIGH);
+				s += `<g data-t="${k.own || k.kids.size ? escape(k.name) : ""}"><title>${escape(k.name)}: ${bytes(k.size)}</title><rect class="${kind ? kind.klass : "base"}" x="${tenth(x)}" ` +
+					`y="${y}" width="${tenth(w - 1)}" height="${HIGH - 2}" rx="2"/>` + (room > 3 ? text(tenth(x + 5), y + 14, "sm " + (kind ? on[k.kind] : "obase"),
+						k.name.length > room ? k.name.slice(0, room - 1) + "\u2026" : k.name) : "") + "</g>";
+				box(k, x, y + HIGH);
+				x += w;
+			}
+		}(root, 0, 0));
+		v.flame.setAttribute("viewBox", `0 0 ${wide} ${Math.max(deep, HIGH)}`);
+		v.flame.innerHTML = used ? s : "";
 	}
 	// What grew between the ends of the range: kinds exactly, call sites as far as their blocks are held.
 	function growth(v) {
@@ -365,6 +420,7 @@ report.look = function () {
 		const does = {
 			ArrowLeft: () => ev.shiftKey ? range(look.first - Math.min(page, look.first), look.last - Math.min(page, look.first)) : moveTo(at[Math.max(0, i - 1)]),
 			ArrowRight: () => ev.shiftKey ? range(look.first + Math.min(page, whole() - look.last), look.last + Math.min(page, whole() - look.last)) : moveTo(at[Math.min(r.n - 1, i + 1)]),
+			s: () => { const own = stepAt(r, look.at); if (own) range(...own); },
 			Home: () => moveTo(0), End: () => moveTo(at[r.n - 1]),
 			"+": () => zoom(0.5, look.at), "-": () => zoom(2, look.at), Escape: all,
 			p: () => moveTo(peak(r)), o: () => r.oom && moveTo(axisOf(r, r.oom.event)),
@@ -381,6 +437,7 @@ report.look = function () {
 	const make = report.make, button = report.button, before0 = document.getElementById("ledger");
 	const section = make("section", "", null, "i-all"), tools = make("div", "", null, "r-tools"), filter = make("div", "", null, "r-tools");
 	const sides = make("div", "", null, "i-sides"), detail = make("div", "", null, "i-detail");
+	const find = make("input");
 	function label(textOf, input, parent) {
 		const l = make("label", textOf + " ", parent);
 		l.append(input);
@@ -406,6 +463,13 @@ report.look = function () {
 		scroll.innerHTML = '<table><caption></caption><thead><tr><th scope="col">Where</th><th scope="col">Kind</th><th scope="col" class="r-n">Size</th>' +
 			'<th scope="col" class="r-n">Born at event</th><th scope="col" class="r-n">Freed at event</th></tr></thead><tbody></tbody><tfoot></tfoot></table>';
 		v.table = scroll.firstChild;
+		scroll.insertAdjacentHTML("beforebegin", '<svg xmlns="http://www.w3.org/2000/svg" class="i-flame" role="img" aria-label="Who holds the memory at the cursor, by call stack"></svg>');
+		v.flame = scroll.previousSibling;
+		v.flame.addEventListener("click", function (ev) {
+			const box = ev.target.closest("g");
+			find.value = box ? box.dataset.t : "";
+			find.oninput();
+		});
 		scroll.insertAdjacentHTML("beforebegin", '<table hidden><caption></caption><thead><tr><th scope="col">Where</th><th scope="col">Kind</th>' +
 			'<th scope="col" class="r-n">Grew by</th></tr></thead><tbody></tbody><tfoot></tfoot></table>');
 		v.grown = scroll.previousSibling;
@@ -432,7 +496,7 @@ report.look = function () {
 		runs.forEach(r => r.lives.forEach(b => { b.run = r; }));
 		make("h2", "Look closer", section).id = "look";
 		make("p", "Drag over the picture to select a range and see what grew in it; click for the heap at a moment. Keys: arrows move the cursor, + and \u2212 " +
-			"zoom, Shift and arrows move the range, p peak, o out of memory, up and down blocks, Escape everything.", section, "r-mut");
+			"zoom, Shift and arrows move the range, p peak, o out of memory, s one step and the spread of the others, up and down blocks, Escape everything.", section, "r-mut");
 		section.append(tools, filter, sides, detail);
 		if (runs.length > 1) {
 			select(tools, "run", names, 0, i => setRuns(two.a = i, two.b));
@@ -443,6 +507,10 @@ report.look = function () {
 		button("+", "zoom in", tools, () => zoom(0.5, (look.first + look.last) / 2));
 		button("peak", "p", tools, () => moveTo(peak(views[0].run)));
 		if (runs.some(r => r.oom)) button("out of memory", "o", tools, () => views[0].run.oom && moveTo(axisOf(views[0].run, views[0].run.oom.event)));
+		if (runs.some(r => r.steps.length > 2)) button("one step", "s", tools, function () {
+			const own = stepAt(views[0].run, look.at);
+			if (own) range(...own);
+		});
 		if (runs.every(r => r.time)) select(tools, "axis", ["time", "events"], look.byTime ? 0 : 1, i => { look.byTime = !i; all(); moveTo(look.at); });
 		const kinds = new Map(runs.flatMap(r => r.kinds.filter(k => k.at).map(k => [k.slot, k])));
 		for (const k of kinds.values()) {
@@ -455,7 +523,7 @@ report.look = function () {
 		}
 		const sizes = [0, 65536, MIB, 16 * MIB, 128 * MIB, GIB];
 		select(filter, "blocks of at least", sizes.map(b => b ? bytes(b) : "any size"), 0, i => { look.least = sizes[i]; again(); });
-		const find = label("call stack has", make("input"), filter);
+		label("call stack has", find, filter);
 		find.type = "search";
 		find.oninput = () => { look.text = find.value.trim().toLowerCase(); again(); };
 		section.addEventListener("keydown", ev => { if (ev.target.closest("svg")) keys(ev); });

@@ -164,6 +164,21 @@ def is_an_instrument(b, path, peak):
     check(b.name + ": and go back to the whole run", b.js(TICKS) == whole, b.js(TICKS))
 
 
+FLAME = "[...document.querySelectorAll('.i-flame > g')].filter(g => g.querySelector('rect').getAttribute('y') === '0').map(g => g.querySelector('title').textContent)"
+
+
+def shows_who(b, path):
+    """The flame at the cursor, and one step between the lines of the others."""
+    opens(b, path)
+    b.js("document.querySelector('.i-all button[title=p]').click()")
+    boxes, foot = b.js(FLAME), b.js(HEAP)["foot"][-1]
+    check(b.name + ": the flame at the cursor is all that is in use", abs(sum(size(t) for t in boxes) / size(foot) - 1) < 0.02, [boxes, foot])
+    whole = b.js(TICKS)
+    b.js("document.querySelector('.i-all button[title=s]').click()")
+    said = b.js("[...%s.querySelectorAll('text')].map(t => t.textContent)" % PLOT)
+    check(b.name + ": one step fills the picture, with the spread of the others", b.js(TICKS) != whole and any("of the other steps" in t for t in said), said)
+
+
 def filters(b):
     b.key("o")
     all_ = b.js(HEAP)["rows"]
@@ -304,6 +319,8 @@ def drive(b, paths, peak):
     is_an_instrument(b, paths["one"], peak)
     filters(b)
     tables(b)
+    shows_who(b, paths["steps"])
+    opens(b, paths["one"])
     saves(b)
     themes(b)
     links(b, paths["one"])
@@ -330,7 +347,7 @@ def main():
     million = os.path.join(TMP, "million.vct")
     print("#", run(MAKE, "a million events", million).strip())
     paths = {"one": report("one.html", trace, "-g", "a100-40g-sxm"), "million": report("million.html", million, "--capacity", "24GiB"),
-             "two": report("two.html", trace, "-g", "a100-40g-sxm", "--conf", "", "--conf", "expandable_segments:True")}
+             "steps": report("steps.html", "tests/recordings/gpt.vct"), "two": report("two.html", trace, "-g", "a100-40g-sxm", "--conf", "", "--conf", "expandable_segments:True")}
     for name in ("one", "million"):
         n = os.path.getsize(paths[name])
         check("the report of %s is at most 1 MB (%d B)" % (name, n), n <= 1000000, n)

@@ -11,7 +11,7 @@ equal "exports only what it interposes, two entrances, seven functions for progr
 needs=$(objdump -p "$lib" | awk '/NEEDED/ { print $2 }' | grep -vE '^(libc|libdl|libpthread|ld-linux.*)\.so' )
 equal "needs no library but libc" "$needs" ""
 
-command -v valgrind > /dev/null || { skip "valgrind" "it is not installed"; finish; }
+own valgrind || { skip "valgrind" "there is none for ${ARCH:-this machine}"; finish; }
 while read -r program; do
 	rm -rf "$TMP/j"; mkdir "$TMP/j"
 	# shellcheck disable=SC2086

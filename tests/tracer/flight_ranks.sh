@@ -16,7 +16,8 @@ while kill -0 "$recorder" 2> /dev/null; do
 	sleep "${LOOK:-0.05}"
 done
 wait "$recorder"; rc=$?
-equal "8 ranks of $steps steps are recorded, none is refused but at the end" "$rc $(cat "$TMP/out" "$TMP/err")" "0 "
+# With ARCH the shell in between is of this machine, and says that our library is not.
+equal "8 ranks of $steps steps are recorded, none is refused but at the end" "$rc $(cat "$TMP/out" "$TMP/err" | grep -v 'from LD_PRELOAD cannot be preloaded')" "0 "
 [ "$most" -gt 0 ] && [ "$most" -le "$ring" ] && pass "no ring is ever larger than $ring bytes: $most at most in $looks looks" || fail "no ring is ever larger than $ring bytes" "$most"
 exact=; ends=; lost=0; seen=0
 for r in $(seq 0 $((ranks - 1))); do

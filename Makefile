@@ -23,7 +23,7 @@ ifneq ($(filter-out $(shell uname -m),$(ARCH)),)
   CC         := $(ARCH)-linux-gnu-gcc
   PKG_CONFIG := env PKG_CONFIG_LIBDIR=/usr/lib/$(ARCH)-linux-gnu/pkgconfig pkg-config
   BUILD      := build-$(ARCH)
-  export ARCH
+  export ARCH CC
 endif
 comma := ,
 .DEFAULT_GOAL := all

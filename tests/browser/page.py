@@ -11,6 +11,7 @@ PAGE = os.environ.get("PAGE")
 TRACE = "traces/lm-train-ctx128.vct"
 ANSWER = "document.querySelector('#p-answer > div:last-child').textContent"
 STATUS = "document.querySelector('#p-status').textContent"
+SLOW = 120  # seconds, on a busy machine
 DONE = "performance.getEntriesByName('vramcast-%s').length"
 DROP = """(function (list) {
     const data = new DataTransfer();
@@ -30,7 +31,7 @@ def said(*words):
 def drop(b, *files, ends="picture"):
     b.js("performance.clearMarks(), 1")
     b.js(DROP % json.dumps([(name, base64.b64encode(data).decode()) for name, data in files]))
-    b.wait(DONE % ends + " || !!document.querySelector('#p-status.p-bad') || " + ("0" if ends else "!!document.querySelector('#p-answer > div')"))
+    b.wait(DONE % ends + " || !!document.querySelector('#p-status.p-bad') || " + ("0" if ends else "!!document.querySelector('#p-answer > div')"), SLOW)
 
 
 def file(path, name=None):
@@ -41,7 +42,7 @@ def file(path, name=None):
 def change(b, selector, value, ends="picture", what="value"):
     b.js("performance.clearMarks(), 1")
     b.js(SET % (what, json.dumps(value), json.dumps(selector)))
-    b.wait(DONE % ends + " || !!document.querySelector('#p-status.p-bad')")
+    b.wait(DONE % ends + " || !!document.querySelector('#p-status.p-bad')", SLOW)
 
 
 def same(b, check, what, *options):
@@ -102,7 +103,7 @@ def keyboard(b, check):
     for c in "t4":
         b.key(c)
     b.key("Enter")
-    b.wait(DONE % "picture")
+    b.wait(DONE % "picture", SLOW)
     same(b, check, "keys alone reach the card and ask", "-g", "t4")
     check(b.name + ": the focus went over", "p-files" in seen and "p-g" in seen, seen)
 
@@ -160,7 +161,7 @@ def live(b, check):
     path = os.path.join(os.environ["TMP"], "live.html")
     subprocess.run([VRAMCAST, "report", "--live", TRACE, "-g", "a100-40g-sxm", "-o", path], check=True)
     b.open(path)
-    b.wait(DONE % "picture")
+    b.wait(DONE % "picture", SLOW)
     same(b, check, "a live report answers", "-g", "a100-40g-sxm")
     change(b, "#p-g", "h200")
     same(b, check, "and can be asked", "-g", "h200")

@@ -279,6 +279,7 @@
 	function paint(bytes, quietly) {
 		const text = new TextDecoder().decode(bytes), doc = new DOMParser().parseFromString(text, "text/html"), to = $("p-report");
 		for (const s of doc.querySelectorAll("script")) s.remove();
+		for (const m of doc.querySelectorAll("main")) m.replaceWith(...m.childNodes); // the page has one
 		for (const h of doc.querySelectorAll("h1")) {
 			const h2 = make("h2", h.textContent);
 			h.replaceWith(h2);

@@ -2,7 +2,6 @@
 """package.py - the Python package, on the recordings of the tree and on the null GPU."""
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -193,18 +192,6 @@ def test_module():
     done = subprocess.run([sys.executable, "-m", "vramcast", "sim", "-q", "traces/decomfl.vct",
                            "--capacity", "1GiB"], text=True, capture_output=True)
     assert done.returncode == 3 and "runs out of memory" in done.stdout
-
-
-def test_readme():
-    """the README's Python example runs, and prints what it says"""
-    with open("README.md") as file:
-        found = re.search(r"```python\n(.*?)```", file.read(), re.S)
-    assert found, "the README has no Python example"
-    done = subprocess.run([sys.executable, "-c", found.group(1)], text=True, capture_output=True)
-    assert done.returncode == 0, done.stderr
-    said = [line.split("# ", 1)[1] for line in found.group(1).splitlines() if line.startswith("print(")]
-    assert done.stdout.splitlines() == said, done.stdout
-
 
 
 def test_every_fit_has_an_answer():

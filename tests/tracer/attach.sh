@@ -42,7 +42,8 @@ start() { # start WORD...: a program in the background, its number in $pid
 	"$@" python3 "$TMP/loop.py" "$TMP/end" "$TMP/ready" $kind > "$TMP/loop.out" 2> "$TMP/loop.err" & pid=$!
 	for i in $(seq 200); do [ -e "$TMP/ready" ] && break; sleep 0.05; done
 }
-stop() { : > "$TMP/end"; wait "$pid"; }
+stop() { : > "$TMP/end"; wait "$pid"; pid=; }
+trap '[ -z "$pid" ] || kill "$pid" 2> /dev/null' EXIT # STOP=1 ends in the middle
 
 kind=; start env
 for window in 1 2 3; do

@@ -4,7 +4,8 @@ PAGE := $(BUILD)/vramcast.html
 PAGE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast-page
 PAGE_SRC := $(filter-out $(shell sed -n 's/^VC_PROCESS_COMMAND(\(.*\))/commands\/cmd_\1%/p' commands/commands.def),$(LIB_SRC) $(CMD_SRC)) \
 	allocator/arena.c allocator/areas.c $(addprefix nullgpu/,architecture.c properties.c python.c)
-PAGE_OBJ := $(PAGE_SRC:%.c=$(BUILD)/page/%.o) $(BUILD)/page/commands/hook_text.o
+PAGE_TEXTS := $(addprefix $(BUILD)/page/commands/,hook_text.o env_text.o mcp_text.o)
+PAGE_OBJ := $(PAGE_SRC:%.c=$(BUILD)/page/%.o) $(PAGE_TEXTS)
 # What one who looks for a module of Node finds where Node itself is not Debian's.
 EMCC = NODE_PATH=$${NODE_PATH:-/usr/share/nodejs} emcc
 PAGE_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -DVC_VERSION='"$(VERSION)"' -I. -I$(BUILD) -I$(PAGE_CACHE)/include -O2 -MMD -MP -Wno-tautological-constant-out-of-range-compare
@@ -26,7 +27,7 @@ $(PAGE_SRC:%.c=$(BUILD)/page/%.o): $(BUILD)/page/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(call say,EMCC,$<)
 	$(Q)$(EMCC) $(PAGE_CFLAGS) -c -o $@ $<
-$(BUILD)/page/commands/hook_text.o: $(BUILD)/commands/hook_text.c
+$(PAGE_TEXTS): $(BUILD)/page/%.o: $(BUILD)/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(EMCC) $(PAGE_CFLAGS) -c -o $@ $<
 $(BUILD)/page/visualize/sinks/html.o: $(BUILD)/visualize/page.inc

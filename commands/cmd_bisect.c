@@ -195,6 +195,8 @@ static int git(const char *folder, char *out, size_t n, struct vc_error *err, ..
 	pid_t child = fork();
 	if (child == 0) {
 		dup2(out ? ends[1] : STDERR_FILENO, STDOUT_FILENO);
+		if (out) /* it is asked whether there is such a thing: we say what follows */
+			dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
 		close(ends[0]);
 		execvp("git", (char *const *)(uintptr_t)line);
 		_exit(127);
@@ -464,8 +466,11 @@ static int step(struct bisect *b)
 
 static int check(const struct config *c, size_t argc, struct vc_error *err)
 {
+	const struct vc_card *card;
+
 	if (c->gpu.n != 1)
 		return vc_fail(err, VC_EUSAGE, "which card? one, as in -g rtx4090");
+	VC_TRY(vc_card_find(c->gpu.at[0], &card, err));
 	if (!argc)
 		return vc_fail(err, VC_EUSAGE, "which program? try -- python train.py");
 	if (c->step && c->budget == VC_NOT_GIVEN)

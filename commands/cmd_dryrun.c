@@ -56,7 +56,7 @@ static const struct vc_option options[] = {
 	{ 0, "torch", VC_O_TEXT, AT(torch), "VERSION[,VERSION...]",
 	  "run by the PyTorch of 'vramcast env VERSION', which is made where it is not there, with "
 	  "the packages of PROGRAM behind it; or each", NULL },
-	{ 0, "package", VC_O_LIST, AT(package), "NAME=VERSION[,...]",
+	{ 0, "package", VC_O_LIST, AT(package), "NAME[=VERSION,...]",
 	  "that version of a package, or each", NULL },
 	{ 0, "conf", VC_O_LIST, AT(conf), "STRING",
 	  "PYTORCH_CUDA_ALLOC_CONF; repeated: each", NULL },

@@ -380,6 +380,8 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 	bool all = c->gpu && !strcmp(c->gpu, "all"), fits = true;
 	char next[120], after[80];
 
+	if (!isnan(c->ask.utilization) && !c->ask.serve)
+		return vc_fail(&con->err, VC_EUSAGE, "--utilization is of a server: give --serve");
 	if (c->ask.serve) {
 		c->ask.gpu = c->gpu;
 		c->ask.tp = c->tp;

@@ -452,7 +452,8 @@ const char *vc_verdict_word(const struct vc_result *r, const char **color)
 		return r->stats.allocs ? "no card given" : "one moment, no requests";
 	if (v != VC_OOM && !r->stats.allocs && r->stats.cut_short)
 		return "one moment, no requests";
-	return v != VC_OOM && r->stats.cut_short ? "fits as far as recorded" : word[v];
+	return (v == VC_FITS || v == VC_FLUSHES) && r->stats.cut_short ?
+		       "fits as far as recorded" : word[v];
 }
 
 static void failure_text(const struct vc_result *r, const struct vc_findings *f, bool by_time,

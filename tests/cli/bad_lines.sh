@@ -23,12 +23,13 @@ $3 == "-" { bad("switch", "--" $2 "=1"); next }
 $3 ~ /^SIZE/ { n = split("-1 many 99999999999999999999 1e19 0x10 0.5 <>", v, " ") }
 $3 ~ /^(N|TOKENS|PIXELS|PID|STEPS)$/ { n = split("-1 many 99999999999999999999 <>", v, " ") }
 $3 ~ /^(F|R|PART|US|MS)$/ { n = split("many nan 1e999 -1 <>", v, " ") }
-$3 ~ /^NAME=VALUE/ { n = split("many =1 many= batch=1e19 batch=many", v, " ") }
+$3 ~ /^NAME=VALUE/ && $2 != "env" { n = split("many =1 many= batch=1e19 batch=many", v, " ") }
 $3 ~ /^NAME\[:/ { n = split("nosuch nosuch:a=1", v, " ") }
 $3 == "NAME" && $2 ~ /^gpu/ { n = split("nosuch9 h100", v, " ") }
 $3 == "FILE" && $2 ~ /^(output|report|learn)$/ { n = split("/nonexistent/x.svg / <>", v, " ") }
 $2 == "torch" { n = split("9.99 many", v, " ") }
-$2 == "conf" && $3 == "STRING" { n = split("no_such_option:1 max_split_size_mb:1", v, " ") }
+$2 == "conf" && $3 == "STRING" && $1 != "dryrun" { # there PyTorch itself refuses it
+	 n = split("no_such_option:1 max_split_size_mb:1", v, " ") }
 $3 ~ /^[a-z0-9]+(\|[a-z0-9]+)+$/ { n = split("nosuch <>", v, " ") }
 { for (i = 1; i <= n; i++) bad("value", v[i]); n = 0 }' "$TMP/options" "$TMP/options" > "$TMP/all"
 all=$(wc -l < "$TMP/all")
@@ -45,6 +46,7 @@ rest() { # COMMAND OPTION: what a right line of that command has besides, one wo
 	report) echo "$trace"; [ "$2" = output ] || printf '%s\n' -o "$TMP/r.html" ;;
 	serve) echo "$TMP/q.jsonl"; [ "$2" = utilization ] && printf '%s\n' -g rtx4090 --weights 1GiB --token-bytes 128KiB || printf '%s\n' --blocks 100 ;;
 	run) [ "$2" = gpu ] && echo --fit || printf '%s\n' --learn "$TMP/l.vcp" ;;
+	bisect) printf '%s\n' --good 1 --bad 2; [ "$2" = gpu ] || printf '%s\n' -g rtx4090 ;;
 	dryrun) [ "$2" = gpu ] || printf '%s\n' -g rtx4090 ;;
 	gpus|list|help|completions|schema|mcp|top|record) ;;
 	*) echo "$trace" ;;
@@ -78,7 +80,7 @@ while IFS=$tab read -r c kind o word; do
 	given=$word; [ "$given" != '<>' ] || given=
 	[ "$kind" != value ] || set -- "$@" "--$o"
 	set -- "$@" "$given"
-	case $kind:$c in missing:*) ;; *:run|*:dryrun|*:record) set -- "$@" -- true ;; esac
+	case $kind:$c in missing:*) ;; *:run|*:dryrun|*:record|*:bisect) set -- "$@" -- true ;; esac
 	(cd "$TMP/w" && exec timeout 2 "$program" "$@" > "$TMP/out" 2> "$TMP/err" < /dev/null); rc=$?
 	why=$(judge "$c" "$kind" "$o" "$word")
 	[ -z "$why" ] || echo "# $why: $* | $(head -c 300 "$TMP/err")"

@@ -293,7 +293,8 @@ __attribute__((unused)) static void the_picture_answers(const char *what, const 
 		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s ", seen.label[i].text);
 	if (r->info.capacity || r->info.has_limit || strcmp(word, "fits"))
 		word = !r->stats.allocs && strcmp(word, "oom") ? "one moment, no requests" :
-		       r->stats.cut_short && strcmp(word, "oom") ? "fits as far as recorded" :
+		       r->stats.cut_short && (!strcmp(word, "fits") || !strcmp(word, "flushes")) ?
+			       "fits as far as recorded" :
 		       !strcmp(word, "oom")     ? "runs out of memory" :
 		       !strcmp(word, "flushes") ? "fits only by flushing the cache" : word;
 	else

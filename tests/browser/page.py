@@ -62,7 +62,7 @@ def answers(b, check):
           b.js("document.querySelector('#p-command').textContent"))
     check(b.name + ": what would help is there", "fsdp" in b.js("document.querySelector('#help + pre').textContent"))
     b.js("""window.saved_ = []; (function (make) { URL.createObjectURL = function (blob) { saved_.push(blob); return make.call(URL, blob); }; }(URL.createObjectURL));
-        document.querySelector('[data-take=json]').click(), 1""")
+        document.querySelector('[data-take=json]').click();1""")
     b.wait("saved_.length === 1")
     check(b.name + ": JSON that is taken along is the program's", b.js("saved_[0].text()").replace("lm-train-ctx128.vct", TRACE) ==
           said("sim", TRACE, "-g", "a100-40g-sxm", "--json", "-q").replace("traces/traces", "traces"))

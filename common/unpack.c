@@ -11,7 +11,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-enum packing { PLAIN, GZIP, ZSTD };
+enum packing { PLAIN, GZIP, ZSTD, ZIP };
 
 /* Recordings packed as well as zstd can become 55 times smaller; what becomes so much larger when
  * it is unpacked was made to fill memory. */
@@ -36,6 +36,7 @@ struct vc_unpack {
 	z_stream gz;
 	bool gz_ready;
 	ZSTD_DStream *zs;
+	struct zip { bool inside, stored, later, done; uint32_t sum, want; uint64_t left; } zip;
 	/* The thread owns what stands above while it runs; the lock guards what stands below. */
 	bool threaded;
 	pthread_t thread;
@@ -97,15 +98,12 @@ static int next_member(struct vc_unpack *u, struct vc_error *err)
 	return 0;
 }
 
-static int gunzip(struct vc_unpack *u, uint8_t *to, size_t cap, size_t *got, struct vc_error *err)
+/* 1: the data end here. */
+static int inflate_some(struct vc_unpack *u, uint8_t *to, size_t cap, size_t *got,
+			struct vc_error *err)
 {
-	int r, rc;
+	int r;
 
-	if (u->between) {
-		rc = next_member(u, err);
-		if (rc || u->between)
-			return rc;
-	}
 	u->gz.next_in = u->raw + u->raw_at;
 	u->gz.avail_in = (uInt)(u->raw_end - u->raw_at);
 	u->gz.next_out = to;
@@ -113,13 +111,146 @@ static int gunzip(struct vc_unpack *u, uint8_t *to, size_t cap, size_t *got, str
 	r = inflate(&u->gz, Z_NO_FLUSH);
 	u->raw_at = u->raw_end - u->gz.avail_in;
 	*got = (size_t)(u->gz.next_out - to);
-	if (r == Z_STREAM_END)
+	if (r == Z_MEM_ERROR)
+		return vc_nomem(err, "unpacking");
+	if (r != Z_OK && r != Z_BUF_ERROR && r != Z_STREAM_END)
+		return vc_fail(err, VC_EFORMAT, "%s: damaged %s data%s%s", u->name,
+			       u->packing == ZIP ? "zip" : "gzip", u->gz.msg ? ": " : "",
+			       u->gz.msg ? u->gz.msg : "");
+	return r == Z_STREAM_END;
+}
+
+static int gunzip(struct vc_unpack *u, uint8_t *to, size_t cap, size_t *got, struct vc_error *err)
+{
+	int rc;
+
+	if (u->between) {
+		rc = next_member(u, err);
+		if (rc || u->between)
+			return rc;
+	}
+	VC_TRY(rc = inflate_some(u, to, cap, got, err));
+	u->between = rc;
+	return 0;
+}
+
+/* ---- zip (APPNOTE.TXT 6.3): an archive with one file in it, from the front ---- */
+
+#define ZIP_FILE      0x04034b50u
+#define ZIP_DIRECTORY 0x02014b50u
+#define ZIP_SIZES     0x08074b50u /* may stand before the sum and sizes behind a file */
+
+static uint32_t little(const uint8_t *p, int n)
+{
+	uint32_t v = 0;
+
+	while (n--)
+		v = v << 8 | p[n];
+	return v;
+}
+
+/* Behind a file whose head did not know its sum: 12 to 24 bytes. */
+static int zip_sum(struct vc_unpack *u, const uint8_t *p, size_t n)
+{
+	if (!u->zip.later)
+		return 1;
+	for (size_t at = 12; at <= 24 && at + 4 <= n; at += 4) {
+		uint32_t next = little(p + at, 4);
+
+		if (next != ZIP_FILE && next != ZIP_DIRECTORY)
+			continue;
+		u->zip.want = little(p + (little(p, 4) == ZIP_SIZES && at % 8 == 0 ? 4 : 0), 4);
+		u->raw_at += at;
+		u->zip.later = false;
+		return 1;
+	}
+	return 0;
+}
+
+/* The file in it; macOS adds notes of its own. */
+static int zip_file(struct vc_unpack *u, const uint8_t *p, size_t n, struct vc_error *err)
+{
+	uint32_t flags, method, size, name;
+
+	if (n < 30 || n < 30 + (size_t)(name = little(p + 26, 2)) + little(p + 28, 2))
+		return 0;
+	const char *word = (const char *)p + 30;
+	flags = little(p + 6, 2);
+	method = little(p + 8, 2);
+	size = little(p + 18, 4);
+	u->raw_at += 30 + name + little(p + 28, 2);
+	if (name && word[name - 1] == '/')
+		return 0;
+	if (u->zip.done && name > 9 && !memcmp(word, "__MACOSX/", 9)) {
 		u->between = true;
-	else if (r == Z_MEM_ERROR)
-		return vc_nomem(err, "unpacking gzip");
-	else if (r != Z_OK && r != Z_BUF_ERROR)
-		return vc_fail(err, VC_EFORMAT, "%s: damaged gzip data%s%s", u->name,
-			       u->gz.msg ? ": " : "", u->gz.msg ? u->gz.msg : "");
+		return 0;
+	}
+	if (u->zip.done)
+		return vc_fail(err, VC_EFORMAT, "%s: an archive of several files; unpack it and "
+			       "name those that you mean", u->name);
+	if (flags & 1 || (method != 8 && (method || flags & 8 || size == UINT32_MAX)))
+		return vc_fail(err, VC_EFORMAT, "%s: the file in this archive is %s; unpack it "
+			       "first", u->name, flags & 1 ? "encrypted" : method ?
+			       "packed in a way that is rare" : "stored without its length");
+	if (inflateReset(&u->gz) != Z_OK)
+		return vc_fail(err, VC_EFORMAT, "%s: damaged zip data", u->name);
+	u->zip = (struct zip){ .inside = true, .stored = !method, .later = flags & 8, .left = size,
+			       .want = little(p + 14, 4), .sum = (uint32_t)crc32(0, NULL, 0) };
+	return 0;
+}
+
+static int zip_next(struct vc_unpack *u, struct vc_error *err)
+{
+	uint32_t mark;
+
+	if (u->zip.done && !zip_sum(u, u->raw + u->raw_at, u->raw_end - u->raw_at))
+		return 0;
+	if (u->zip.done && u->zip.sum != u->zip.want)
+		return vc_fail(err, VC_EFORMAT, "%s: damaged zip data: incorrect data check",
+			       u->name);
+	if (u->raw_end - u->raw_at < 4)
+		return 0;
+	mark = little(u->raw + u->raw_at, 4);
+	if (mark == ZIP_FILE)
+		return zip_file(u, u->raw + u->raw_at, u->raw_end - u->raw_at, err);
+	if (mark != ZIP_DIRECTORY || !u->zip.done)
+		return vc_fail(err, VC_EFORMAT, "%s: %s", u->name, mark == ZIP_DIRECTORY ?
+			       "an archive without a file" : "damaged zip data");
+	u->between = true;
+	return 0;
+}
+
+static int unzip(struct vc_unpack *u, uint8_t *to, size_t cap, size_t *got, struct vc_error *err)
+{
+	int over;
+
+	if (u->between)
+		u->raw_at = u->raw_end;
+	if (u->between || !u->zip.inside)
+		return u->between ? 0 : zip_next(u, err);
+	if (u->zip.stored) {
+		size_t n = u->raw_end - u->raw_at;
+
+		n = n < cap ? n : cap;
+		n = n < u->zip.left ? n : (size_t)u->zip.left;
+		memcpy(to, u->raw + u->raw_at, n);
+		u->raw_at += *got = n;
+		u->zip.left -= n;
+		over = !u->zip.left;
+	} else {
+		VC_TRY(over = inflate_some(u, to, cap, got, err));
+	}
+	u->zip.sum = (uint32_t)crc32(u->zip.sum, to, (uInt)*got);
+	u->zip.inside = !over;
+	u->zip.done = over;
+	/* A reader that has what it wants does not come again: what follows is looked at first. */
+	while (over && !u->between && !u->raw_eof) {
+		size_t before = u->raw_at;
+
+		VC_TRY(zip_next(u, err));
+		if (u->raw_at == before && !u->between)
+			VC_TRY(fill_raw(u, err));
+	}
 	return 0;
 }
 
@@ -150,6 +281,8 @@ static enum packing recognise(const uint8_t *p, size_t n)
 
 	if (n >= 3 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8)
 		return GZIP;
+	if (n >= 4 && little(p, 4) == ZIP_FILE)
+		return ZIP;
 	if (n >= 4 && (!memcmp(p, zstd, 4) || !memcmp(p, pzstd, 4)))
 		return ZSTD;
 	return PLAIN;
@@ -173,8 +306,8 @@ static int undo(struct vc_unpack *u, uint8_t *to, size_t cap, size_t *got, struc
 	for (;;) {
 		size_t before = u->raw_end - u->raw_at;
 
-		VC_TRY(u->packing == GZIP ? gunzip(u, to, cap, got, err) :
-					    unzstd(u, to, cap, got, err));
+		VC_TRY((u->packing == GZIP ? gunzip : u->packing == ZIP ? unzip : unzstd)
+			       (u, to, cap, got, err));
 		u->made += *got;
 		if (*got)
 			return check_ratio(u, err);
@@ -289,13 +422,13 @@ int vc_unpack_open(int fd, const char *name, uint8_t *raw, size_t n, struct vc_u
 	VC_HAVE(u, "unpacking", err);
 	*u = (struct vc_unpack){ .fd = fd, .name = name, .packing = packing, .raw_end = n,
 				 .fetched = n };
-	if (packing == GZIP)
-		u->gz_ready = inflateInit2(&u->gz, 15 + 16) == Z_OK;
+	if (packing != ZSTD)
+		u->gz_ready = inflateInit2(&u->gz, packing == GZIP ? 15 + 16 : -15) == Z_OK;
 	else
 		u->zs = ZSTD_createDStream();
 	if (!u->gz_ready && !u->zs) {
 		free(u);
-		return vc_nomem(err, packing == GZIP ? "unpacking gzip" : "unpacking zstd");
+		return vc_nomem(err, "unpacking");
 	}
 	u->raw = raw;
 	begin_ahead(u);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unpack.h - gzip and zstd undone piece by piece, those of large files on a thread of their own.
- * A part of io.c. */
+/* unpack.h - gzip, zstd and zip undone piece by piece, those of large files on a thread of
+ * their own. A part of io.c. */
 #pragma once
 
 #include "common/error.h"

@@ -2,9 +2,11 @@
 """page.py - the page (page/) in a real browser: a file is dropped on it, another card is chosen, keys, a phone, paper. What it
 says is what the program says."""
 import base64
+import gzip
 import json
 import os
 import subprocess
+import zipfile
 
 VRAMCAST = os.environ.get("VRAMCAST", "build/vramcast")
 PAGE = os.environ.get("PAGE")
@@ -108,13 +110,26 @@ def keyboard(b, check):
     check(b.name + ": the focus went over", "p-files" in seen and "p-g" in seen, seen)
 
 
+def packed(path):
+    """The same snapshot as it comes: bare, and packed in three ways."""
+    bare = os.path.join(os.environ["TMP"], "bare.pickle")
+    with open(bare, "wb") as f:
+        f.write(gzip.decompress(file(path)[1]))
+    subprocess.run(["zstd", "-qf", bare], check=True)
+    with zipfile.ZipFile(bare + ".zip", "w", zipfile.ZIP_DEFLATED) as z:
+        z.write(bare, "bare.pickle")
+    return [path, bare, bare + ".zst", bare + ".zip"]
+
+
 def others(b, check):
     b.open(PAGE)
     name = "<img src=x onerror=alert(1)>.vct"
     drop(b, file(TRACE, name))
     check(b.name + ": a hostile name stays text", b.js("document.querySelectorAll('img').length") == 0 and "<img" in b.js("document.querySelector('#p-command').textContent"))
-    drop(b, file("tests/snapshots/torch-2.9.py.pickle.gz"))
-    check(b.name + ": a packed snapshot opens", "torch 2.9" in b.js(ANSWER), b.js(STATUS))
+    for path in packed("tests/snapshots/torch-2.9.py.pickle.gz") + ["tests/fuzz/corpus/" + f for f in ("old-profile.json", "rmm.csv", "snapshot.json")]:
+        drop(b, file(path))
+        first = said("sim", path, "--brief", "--no-advice", "-q").split("\n")[0]
+        check("%s: %s is answered as by the program" % (b.name, os.path.basename(path)), len(first) > 20 and first in b.js(ANSWER), [first, b.js(ANSWER), b.js(STATUS)])
     drop(b, *(file("tests/recordings/conv-%d.vct" % n) for n in (4, 6, 16)))
     check(b.name + ": recordings at several values have a slider", b.js("document.querySelector('#p-set input[type=range]').value") == "16", b.js(STATUS))
     change(b, "#p-set input[type=number]", "8")

@@ -4,7 +4,7 @@
 command -v python3 > /dev/null || { skip "bad inputs" "python3 is not here"; finish; }
 "$VRAMCAST" export traces/decomfl.vct --to vct --block 1000 -o "$TMP/good.vct" 2> "$TMP/err" || fail "export" "$(cat "$TMP/err")"
 python3 - "$TMP" <<'PY'
-import gzip, os, pickle, struct, sys
+import gzip, io, os, pickle, struct, sys, zipfile
 tmp = sys.argv[1]
 def put(name, data): open(os.path.join(tmp, name), 'wb').write(data)
 MIB = 1 << 20
@@ -25,6 +25,26 @@ packed = gzip.compress(data)
 put('cut.pickle.gz', packed[:len(packed) // 2])
 put('flip.pickle.gz', packed[:40] + bytes(b ^ 0x55 for b in packed[40:60]) + packed[60:])
 put('tail.pickle.gz', packed + b'something else')
+class Pipe(io.BytesIO):  # sums and sizes come behind the file
+    def seekable(self): return False
+    def seek(self, *at): raise io.UnsupportedOperation
+    def tell(self): raise io.UnsupportedOperation
+def archive(names, method=zipfile.ZIP_DEFLATED, to=io.BytesIO):
+    out = to()
+    with zipfile.ZipFile(out, 'w', method) as z:
+        for name in names: z.writestr(name, data)
+    return out.getvalue()
+put('good.zip', archive(['a.pickle']))
+put('stored.zip', archive(['a.pickle'], zipfile.ZIP_STORED))
+put('mac.zip', archive(['a.pickle', '__MACOSX/._a.pickle']))
+put('piped.zip', archive(['a.pickle'], to=Pipe))
+put('several.zip', archive(['a.pickle', 'b.pickle']))
+put('lzma.zip', archive(['a.pickle'], zipfile.ZIP_LZMA))
+z = archive(['a.pickle'])
+put('cut.zip', z[:len(z) // 3])
+put('head.zip', z[:20])
+put('sum.zip', z[:14] + bytes([z[14] ^ 1]) + z[15:])
+put('locked.zip', z[:6] + bytes([z[6] | 1]) + z[7:])
 class Evil:
     def __reduce__(self): return (os.system, ('touch ' + os.path.join(tmp, 'pwned'),))
 for p in range(6): put(f'evil{p}.pickle', pickle.dumps(dict(segments=[], x=Evil()), p))
@@ -80,6 +100,13 @@ good() { run info "$TMP/$1"; expect "info $1" 0 "$2"; }
 
 for p in '' 2 3 4 5; do good "good$p.pickle" 'torch_snapshot'; done
 good good.pickle.gz 'torch_snapshot'
+for p in good stored mac piped; do good $p.zip 'torch_snapshot'; done
+bad several.zip 'an archive of several files; unpack it'
+bad lzma.zip 'packed in a way that is rare; unpack it first'
+bad locked.zip 'encrypted'
+bad cut.zip 'ends too early.*cut off'
+bad head.zip 'cut off'
+bad sum.zip 'damaged zip data: incorrect data check'
 bad cut.pickle 'ends too early'
 bad flip.pickle 'damaged pickle at byte'
 bad cut.pickle.gz 'ends too early.*cut off'

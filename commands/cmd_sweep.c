@@ -58,7 +58,7 @@ struct sweep {
 	size_t n;
 	struct vc_session *at;     /* sessions by combination of recorded parameters */
 	size_t *session;           /* which of them, by run done */
-	char **broken;             /* of a session that there is none of: why, else NULL */
+	char **none;               /* of a session that there is none of: why, else NULL */
 	size_t sessions, wrong;    /* runs that there is no answer for */
 	struct line *line;
 	FILE *file;
@@ -130,6 +130,12 @@ static int choose_part(struct sweep *s, struct vc_error *err)
 
 /* ---- resuming ---- */
 
+/* Why its line cannot be read; NULL: it can. */
+static const char *broken(const struct sweep *w, size_t run)
+{
+	return w->vary.broken ? w->vary.broken[run] : NULL;
+}
+
 /* What a line of this run begins with: {"id":3,"vary":{"batch":8}, */
 static void write_head(struct vc_emit *e, const struct sweep *w, size_t run)
 {
@@ -137,7 +143,7 @@ static void write_head(struct vc_emit *e, const struct sweep *w, size_t run)
 
 	vc_emit_uint(e, "id", NULL, vc_vary_id(&w->vary, run));
 	vc_emit_object(e, "vary", NULL);
-	for (size_t k = 0; k < w->vary.keys; k++) {
+	for (size_t k = 0; k < w->vary.keys && !broken(w, run); k++) {
 		const char *value = vc_vary_value(&w->vary, run, k);
 
 		if (!w->vary.key[k].option && !vc_parse_real(value, &x, NULL))
@@ -278,8 +284,8 @@ static int prepare(struct sweep *s, struct vc_error *err)
 	char text[256];
 
 	s->at = calloc(s->n + 1, sizeof(*s->at));
-	s->broken = calloc(s->n + 1, sizeof(*s->broken));
-	VC_HAVE(s->at && s->broken, "the predictions", err);
+	s->none = calloc(s->n + 1, sizeof(*s->none));
+	VC_HAVE(s->at && s->none, "the predictions", err);
 	for (size_t i = 0; i < s->n; i++) {
 		int k = params_of(s, s->run[i], at, text, sizeof(text));
 		size_t j = 0;
@@ -287,7 +293,7 @@ static int prepare(struct sweep *s, struct vc_error *err)
 		while (j < s->sessions && strcmp(s->at[j].change, text))
 			j++;
 		s->session[i] = j;
-		if (j < s->sessions || !k)
+		if (j < s->sessions || !k || broken(s, s->run[i]))
 			continue;
 		if (!s->base.whatif || (s->one && !s->base.whatif->rerun))
 			return vc_fail(err, VC_EUSAGE, "--vary %s: one recording cannot tell; "
@@ -303,8 +309,8 @@ static int prepare(struct sweep *s, struct vc_error *err)
 		if (r >= 0)
 			continue;
 		snprintf(s->at[j].change, sizeof(s->at[j].change), "%s", text);
-		s->broken[j] = strdup(err->message);
-		VC_HAVE(s->broken[j], "the predictions", err);
+		s->none[j] = strdup(err->message);
+		VC_HAVE(s->none[j], "the predictions", err);
 		*err = (struct vc_error){ 0 };
 	}
 	return VC_OK;
@@ -504,13 +510,17 @@ static int job(void *arg, size_t i, struct vc_error *err)
 {
 	struct sweep *w = arg;
 	struct vc_error why = { 0 };
-	const char *broken = w->sessions ? w->broken[w->session[i]] : NULL;
-	int rc = broken ? VC_EFORMAT : answer(w, i, w->vary.listed ? &why : err);
+	const char *wrong = broken(w, w->run[i]);
+	int rc;
+
+	if (!wrong && w->sessions)
+		wrong = w->none[w->session[i]];
+	rc = wrong ? VC_EFORMAT : answer(w, i, w->vary.listed ? &why : err);
 
 	if (rc == VC_OK || !w->vary.listed)
 		return rc;
 	if (rc != VC_ENOMEM)
-		return say_wrong(w, i, broken ? broken : why.message, err);
+		return say_wrong(w, i, wrong ? wrong : why.message, err);
 	*err = why;
 	return rc;
 }
@@ -566,12 +576,16 @@ static int run_all(struct sweep *w, struct vc_console *con)
 static int open_base(struct sweep *w, size_t argc, char **argv, struct vc_error *err)
 {
 	w->opt = w->cfg->run;
+	size_t first = 0;
+
+	while (first + 1 < w->vary.runs && broken(w, first))
+		first++;
 	for (size_t k = 0; argc == 1 && !w->opt.set.n && k < w->vary.keys && !w->one; k++) {
 		if (w->vary.key[k].option || !w->vary.key[k].n || vc_rerun_asked(&w->opt,
 										   "recordings"))
 			continue;
 		snprintf(w->set, sizeof(w->set), "%s=%s", w->vary.key[k].name,
-			 w->vary.key[k].value[0]);
+			 vc_vary_value(&w->vary, first, k));
 		w->set_text = w->set;
 		w->opt.set = (struct vc_list){ &w->set_text, 1 };
 		w->one = true;
@@ -629,14 +643,14 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 	}
 	for (size_t i = 0; i < w.sessions; i++) {
 		vc_session_close(&w.at[i]);
-		free(w.broken[i]);
+		free(w.none[i]);
 	}
 	if (r == VC_OK && w.wrong)
 		r = vc_fail(err, VC_EUSAGE, "%zu of %zu scenarios could not be run: \"error\" in "
 			    "their lines says why", w.wrong, w.n);
 	vc_session_close(&w.base);
 	vc_vary_fini(&w.vary);
-	VC_FREE(w.at, w.broken, w.session, w.run, w.line);
+	VC_FREE(w.at, w.none, w.session, w.run, w.line);
 	return r;
 }
 

@@ -4,6 +4,7 @@
 #include "common/meta.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 
 #include "common/program.h"
 #include "common/vec.h"
@@ -309,6 +310,40 @@ static void copy_lists(struct vc_meta *to, const struct vc_meta *from)
 	}
 }
 
+/* ---- what is known of frames ---- */
+
+struct vc_meta_sites { atomic_uint users; size_t frames; _Atomic uint32_t known[]; };
+
+int vc_meta_keep_sites(struct vc_meta *m, struct vc_error *err)
+{
+	if (m->sites)
+		return VC_OK;
+	m->sites = calloc(1, sizeof(*m->sites) + m->frames * sizeof(*m->sites->known));
+	VC_HAVE(m->sites, "the call sites", err);
+	m->sites->users = 1;
+	m->sites->frames = m->frames;
+	return VC_OK;
+}
+
+_Atomic uint32_t *vc_meta_site(const struct vc_meta *m, uint32_t frame)
+{
+	return m->sites && frame < m->sites->frames ? &m->sites->known[frame] : NULL;
+}
+
+/* The same dictionaries with more behind them: what is known holds there, too. */
+static struct vc_meta_sites *share(struct vc_meta_sites *s)
+{
+	if (s)
+		atomic_fetch_add(&s->users, 1);
+	return s;
+}
+
+static void drop(struct vc_meta_sites *s)
+{
+	if (s && atomic_fetch_sub(&s->users, 1) == 1)
+		free(s);
+}
+
 struct vc_meta *vc_meta_copy(const struct vc_meta *m, struct vc_error *err)
 {
 	struct vc_meta *to = vc_meta_new(err);
@@ -329,6 +364,7 @@ struct vc_meta *vc_meta_copy(const struct vc_meta *m, struct vc_error *err)
 	to->double_allocs = m->double_allocs;
 	to->max_id = m->max_id;
 	to->start_unix_ns = m->start_unix_ns;
+	to->sites = share(m->sites);
 	to->program = m->program ? vc_program_copy(m->program, err) : NULL;
 	if (vc_meta_ok(to) && !to->program == !m->program)
 		return to;
@@ -361,5 +397,6 @@ void vc_meta_free(struct vc_meta *m)
 		m->torch, m->conf, m->producer, m->command, m->host);
 	vc_program_free(m->program);
 	free_index(m->index);
+	drop(m->sites);
 	free(m);
 }

@@ -82,6 +82,7 @@ struct vc_meta {
 	char **note;
 	size_t notes;        /* sentences a user should see (why not exact, ...) */
 	void *index;         /* private: hash indices of the dictionaries */
+	struct vc_meta_sites *sites; /* private: see vc_meta_site */
 };
 
 struct vc_meta *vc_meta_new(struct vc_error *err);
@@ -101,3 +102,8 @@ struct vc_device_info *vc_meta_device(struct vc_meta *m,
 const struct vc_device_info *vc_meta_device_known(const struct vc_meta *m,
 						  uint16_t index); /* or NULL */
 bool vc_meta_ok(const struct vc_meta *m); /* no allocation has failed */
+/* From now on what is found out about frames that are there is kept, for copies of m, too, and on
+ * any thread. Errors: VC_ENOMEM. */
+int  vc_meta_keep_sites(struct vc_meta *m, struct vc_error *err);
+/* Where the answer for a frame is kept, 0 = not known yet; NULL: it is not. */
+_Atomic uint32_t *vc_meta_site(const struct vc_meta *m, uint32_t frame);

@@ -2,6 +2,8 @@
 /* site.c - see site.h */
 #include "common/site.h"
 
+#include <stdatomic.h>
+
 const char *vc_label_text(const struct vc_meta *m, uint32_t label)
 {
 	return m && label && label < m->strings && m->string[label] ? m->string[label] : "";
@@ -91,7 +93,7 @@ static const char *autograd_node(const char *function, size_t *n)
 	return start;
 }
 
-uint32_t vc_site_shown(const struct vc_meta *m, uint32_t site)
+static uint32_t find_shown(const struct vc_meta *m, uint32_t site)
 {
 	uint32_t node = 0, python = 0, steps = 0;
 	size_t n;
@@ -106,6 +108,19 @@ uint32_t vc_site_shown(const struct vc_meta *m, uint32_t site)
 			python = at;
 	}
 	return node ? node : python ? python : site;
+}
+
+uint32_t vc_site_shown(const struct vc_meta *m, uint32_t site)
+{
+	_Atomic uint32_t *kept = vc_meta_site(m, site);
+	uint32_t shown = kept ? atomic_load_explicit(kept, memory_order_relaxed) : 0;
+
+	if (shown)
+		return shown;
+	shown = find_shown(m, site);
+	if (kept)
+		atomic_store_explicit(kept, shown, memory_order_relaxed);
+	return shown;
 }
 
 void vc_site_text(const struct vc_meta *m, uint32_t site, char *buf, size_t cap)

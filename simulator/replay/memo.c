@@ -18,6 +18,8 @@ int vc_trace_keep(struct vc_trace *t, struct vc_error *err)
 
 	if (t->memos)
 		return VC_OK;
+	if (t->meta)
+		VC_TRY(vc_meta_keep_sites(t->meta, err));
 	t->memos = calloc(1, sizeof(*t->memos));
 	VC_HAVE(t->memos, "what is known about a trace", err);
 	pthread_mutexattr_init(&recursive);

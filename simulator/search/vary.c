@@ -9,6 +9,7 @@
 #include "simulator/replay/model.h"
 
 enum { MOST = 100000 };
+#define NO_ID UINT64_MAX
 
 static const char *const options[] = { "conf", "gpu", "capacity", "torch", "model", "fraction",
 				       "context", "used", "transform", "x", NULL };
@@ -191,72 +192,177 @@ int vc_vary_words(struct vc_vary *v, const char *name, const struct vc_list *val
 
 /* ---- one run a line ---- */
 
-static int scenario_value(struct vc_vary *v, const struct vc_value *m, struct vc_error *err)
+/* What is read of one line. `any`: one was good, so that the keys are known. */
+struct line { uint64_t id; bool named, any; };
+
+/* Runs before it were broken: they get its value, which nobody looks at. */
+static int first_value(struct vc_vary *v, const struct vc_value *m, struct vc_error *err)
+{
+	struct vc_vary_key *k = &v->key[v->keys];
+
+	begin_key(k, m->key, strlen(m->key));
+	v->keys++;
+	while (k->n < v->runs)
+		VC_TRY(push(k, m->text, strlen(m->text), err));
+	return VC_OK;
+}
+
+static int scenario_value(struct vc_vary *v, const struct line *l, const struct vc_value *m,
+			  struct vc_error *err)
 {
 	struct vc_vary_key *k = v->key;
 
 	while (k < v->key + v->keys && strncmp(k->name, m->key, sizeof(k->name) - 1))
 		k++;
-	if (k == v->key + v->keys && (v->runs || v->keys == VC_VARY_KEYS))
-		return vc_fail(err, VC_EFORMAT, v->runs ? "\"%s\" is not in the lines before: all "
+	if (k == v->key + v->keys && (l->any || v->keys == VC_VARY_KEYS))
+		return vc_fail(err, VC_EFORMAT, l->any ? "\"%s\" is not in the lines before: all "
 			       "lines name the same keys" : "\"%s\" is one key too many", m->key);
-	if (k == v->key + v->keys) {
-		begin_key(k, m->key, strlen(m->key));
-		v->keys++;
-	}
+	if (k == v->key + v->keys)
+		VC_TRY(first_value(v, m, err));
 	if (k->n > v->runs)
 		return vc_fail(err, VC_EFORMAT, "\"%s\" is there twice", m->key);
 	/* one that is no number is told with its run */
 	return push(k, m->text, strlen(m->text), err);
 }
 
-static int scenario_members(struct vc_vary *v, const struct vc_value *line, struct vc_error *err)
+static int scenario_members(struct vc_vary *v, struct line *l, const struct vc_value *object,
+			    struct vc_error *err)
 {
-	uint64_t id = v->runs;
-
-	if (line->kind != VC_J_OBJECT)
+	if (object->kind != VC_J_OBJECT)
 		return vc_fail(err, VC_EFORMAT, "one JSON object per line is expected");
-	for (const struct vc_value *m = line->first; m; m = m->next) {
-		bool is_id = !strcmp(m->key, "id");
-
-		if (is_id ? !vc_value_count(m, &id) :
-			    m->kind != VC_J_TEXT && m->kind != VC_J_NUMBER)
-			return vc_fail(err, VC_EFORMAT, "\"%s\" is no %s", m->key,
-				       is_id ? "whole number" : "text or number");
-		if (!is_id)
-			VC_TRY(scenario_value(v, m, err));
+	for (const struct vc_value *m = object->first; m; m = m->next)
+		if (!strcmp(m->key, "id")) {
+			l->named = vc_value_count(m, &l->id);
+			if (!l->named)
+				return vc_fail(err, VC_EFORMAT, "\"id\" is no whole number");
+		}
+	for (const struct vc_value *m = object->first; m; m = m->next) {
+		if (!strcmp(m->key, "id"))
+			continue;
+		if (m->kind != VC_J_TEXT && m->kind != VC_J_NUMBER)
+			return vc_fail(err, VC_EFORMAT, "\"%s\" is no text or number", m->key);
+		VC_TRY(scenario_value(v, l, m, err));
 	}
 	for (size_t k = 0; k < v->keys; k++)
 		if (v->key[k].n == v->runs)
 			return vc_fail(err, VC_EFORMAT, "\"%s\" is missing: all lines name the "
 				       "same keys", v->key[k].name);
-	VC_HAVE(vc_vec_one(v->id, v->runs), "the scenarios", err);
-	v->id[v->runs++] = id;
 	return v->keys ? VC_OK : vc_fail(err, VC_EFORMAT, "the line varies nothing");
 }
 
-static int scenario(struct vc_vary *v, const char *line, size_t n, struct vc_error *err)
+static void free_key(struct vc_vary_key *k, size_t keep)
 {
-	struct vc_value *value = vc_value_parse(line, n, err);
-	int r = value ? scenario_members(v, value, err) : (int)err->status;
+	while (k->n > keep)
+		free(k->value[--k->n]);
+}
+
+/* Whatever was taken of the line is let go of. */
+static int break_line(struct vc_vary *v, const struct line *l, struct vc_error *err)
+{
+	for (size_t k = 0; k < v->keys; k++) {
+		struct vc_vary_key *key = &v->key[k];
+
+		free_key(key, l->any ? v->runs : 0);
+		if (!l->any)
+			free(key->value);
+		else
+			VC_TRY(push(key, key->value[0], strlen(key->value[0]), err));
+	}
+	v->keys = l->any ? v->keys : 0;
+	v->broken[v->runs] = strdup(err->message);
+	VC_HAVE(v->broken[v->runs], "the scenarios", err);
+	*err = (struct vc_error){ 0 };
+	return VC_OK;
+}
+
+/* The id of a line that is no JSON, where one can be made out. */
+static bool id_in(const char *text, uint64_t *id)
+{
+	unsigned long long found;
+	const char *at = strstr(text, "\"id\"");
+
+	if (!at || sscanf(at, "\"id\" : %llu", &found) != 1)
+		return false;
+	*id = found;
+	return true;
+}
+
+static int scenario(struct vc_vary *v, bool *any, const char *text, size_t n, const char *where,
+		    struct vc_error *err)
+{
+	struct vc_value *value = vc_value_parse(text, n, err);
+	struct line l = { .id = v->runs, .any = *any };
+	int r = value ? scenario_members(v, &l, value, err) : (int)err->status;
 
 	vc_value_free(value);
-	return r;
+	if (r == VC_ENOMEM)
+		return r;
+	VC_HAVE(vc_vec_one(v->id, v->runs) && vc_vec_one(v->broken, v->runs), "the scenarios",
+		err);
+	v->broken[v->runs] = NULL;
+	if (r < 0) {
+		if (!l.named && !id_in(text, &l.id))
+			l.id = NO_ID;
+		vc_wrap(err, "%s", where);
+		VC_TRY(break_line(v, &l, err));
+	}
+	*any = *any || r == VC_OK;
+	v->id[v->runs++] = l.id;
+	return VC_OK;
 }
 
 VC_COMPARE(by_id, struct vc_vary_id, VC_ORDER(x->id, y->id))
+VC_COMPARE(by_id_and_run, struct vc_vary_id,
+	   VC_THEN(VC_ORDER(x->id, y->id), VC_ORDER(x->run, y->run)))
+
+static void sort(struct vc_vary *v)
+{
+	for (size_t i = 0; i < v->runs; i++)
+		v->order[i] = (struct vc_vary_id){ v->id[i], i };
+	vc_sort(v->order, v->runs, sizeof(*v->order), by_id_and_run);
+}
+
+/* Broken lines that do not say who they are get the number of the line, or what is free behind. */
+static void name(struct vc_vary *v)
+{
+	uint64_t next = v->runs;
+
+	for (size_t i = 0; i < v->runs; i++)
+		if (v->id[i] != NO_ID && v->id[i] >= next)
+			next = v->id[i] + 1;
+	for (size_t i = 0; i < v->runs; i++)
+		if (v->id[i] == NO_ID)
+			v->id[i] = vc_vary_find(v, i) < v->runs ? next++ : i;
+}
+
+/* Of lines with the same id the first has it. */
+static int part(struct vc_vary *v, struct vc_error *err)
+{
+	for (size_t i = 1; i < v->runs; i++) {
+		size_t run = v->order[i].run;
+		char text[80];
+
+		if (v->order[i].id != v->order[i - 1].id || v->order[i].id == NO_ID)
+			continue;
+		snprintf(text, sizeof(text), "id %llu is there twice: this line, not the first "
+			 "with it", (unsigned long long)v->id[run]);
+		v->id[run] = NO_ID;
+		free(v->broken[run]);
+		v->broken[run] = strdup(text);
+		VC_HAVE(v->broken[run], "the scenarios", err);
+	}
+	return VC_OK;
+}
 
 static int order(struct vc_vary *v, struct vc_error *err)
 {
 	v->order = calloc(v->runs + 1, sizeof(*v->order));
 	VC_HAVE(v->order, "the scenarios", err);
-	for (size_t i = 0; i < v->runs; i++)
-		v->order[i] = (struct vc_vary_id){ v->id[i], i };
-	vc_sort(v->order, v->runs, sizeof(*v->order), by_id);
-	for (size_t i = 1; i < v->runs; i++)
-		if (v->order[i].id == v->order[i - 1].id)
-			return vc_fail(err, VC_EFORMAT, "id %llu is there twice",
-				       (unsigned long long)v->order[i].id);
+	sort(v);
+	VC_TRY(part(v, err));
+	sort(v);
+	name(v);
+	sort(v);
 	return VC_OK;
 }
 
@@ -264,22 +370,23 @@ int vc_vary_scenarios(struct vc_vary *v, const char *path, struct vc_error *err)
 {
 	struct vc_input *in = vc_input_open(path, err);
 	size_t n, cap = 0, number = 0;
-	char *line = NULL;
+	char *line = NULL, where[300];
+	bool any = false;
 	int r = in ? 1 : (int)err->status;
 
 	v->listed = true;
 	while (r >= 0 && (r = vc_input_line(in, SIZE_MAX / 4, &line, &cap, &n, err)) > 0) {
-		number++;
+		snprintf(where, sizeof(where), "%.200s, line %zu", path, ++number);
 		if (v->runs >= MOST)
 			r = vc_fail(err, VC_EUSAGE, "more than %d scenarios: share them out over "
 				    "several files", MOST);
 		else if (n)
-			r = scenario(v, line, n, err);
+			r = scenario(v, &any, line, n, where, err);
 	}
-	if (r < 0 && number)
-		vc_wrap(err, "%s, line %zu", path, number);
 	free(line);
 	vc_input_close(in);
+	if (r >= 0 && v->runs && !any)
+		return vc_fail(err, VC_EFORMAT, "%s", v->broken[0]);
 	return r < 0 ? r : order(v, err);
 }
 
@@ -301,11 +408,12 @@ size_t vc_vary_find(const struct vc_vary *v, uint64_t id)
 void vc_vary_fini(struct vc_vary *v)
 {
 	for (size_t k = 0; k < v->keys; k++) {
-		for (size_t i = 0; i < v->key[k].n; i++)
-			free(v->key[k].value[i]);
+		free_key(&v->key[k], 0);
 		free(v->key[k].value);
 	}
-	VC_FREE(v->id, v->order);
+	for (size_t i = 0; v->broken && i < v->runs; i++)
+		free(v->broken[i]);
+	VC_FREE(v->id, v->order, v->broken);
 	*v = (struct vc_vary){ 0 };
 }
 

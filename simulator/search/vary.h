@@ -23,6 +23,7 @@ struct vc_vary {
 	bool listed;             /* run i has value i of each key; otherwise all combinations */
 	uint64_t *id;            /* listed: by run */
 	struct vc_vary_id *order; /* listed: by id */
+	char **broken;           /* listed, by run: why its line cannot be read, or NULL */
 };
 
 /* Numbers: "8,16,32", "1..64", "8..64+8", "1..64*2". Settings strings, which have commas of their
@@ -33,8 +34,9 @@ int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err);
 int vc_vary_words(struct vc_vary *v, const char *name, const struct vc_list *values,
 		  struct vc_error *err);
 /* A file, or "-", with one run a line, {"id":7,"batch":8,"gpu":"t4"}, and the same keys in each.
- * Without "id" a run is known by the number of its line, from 0. No lines are no runs. Errors:
- * VC_EUSAGE, VC_EFORMAT, VC_EIO, VC_ENOMEM. */
+ * Without "id" a run is known by the number of its line, from 0. No lines are no runs. A line that
+ * cannot be read is a run that is broken, unless there is no other. Errors: VC_EUSAGE, VC_EFORMAT,
+ * VC_EIO, VC_ENOMEM. */
 int vc_vary_scenarios(struct vc_vary *v, const char *path, struct vc_error *err);
 void vc_vary_fini(struct vc_vary *v);
 

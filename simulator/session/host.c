@@ -2,6 +2,8 @@
 /* host.c - see host.h */
 #include "simulator/session/host.h"
 
+#include "simulator/replay/memo.h"
+
 enum kind { DEVICE, PINNED, MOVED, RESIDENT, KINDS };
 enum { BATCH = 1024 };
 
@@ -107,7 +109,7 @@ static void finish(struct sum *k)
 	free(k->at);
 }
 
-struct vc_host_device vc_host_device(const struct vc_recording *rec)
+static struct vc_host_device find_device(const struct vc_recording *rec)
 {
 	uint64_t outside = rec->device->outside;
 	struct vc_host h = { .processes = 1 };
@@ -125,6 +127,37 @@ struct vc_host_device vc_host_device(const struct vc_recording *rec)
 		.libraries = h.libraries, .context = k.until ? outside - k.others : 0,
 		.others = k.others,
 	};
+}
+
+struct kept { struct vc_memo memo; struct vc_host_device is; };
+
+static void drop(struct vc_memo *m)
+{
+	free(m);
+}
+
+static int keep_device(const struct vc_trace *t, uint64_t device, const void *rec,
+		       struct vc_memo **out, struct vc_error *err)
+{
+	struct kept *k = calloc(1, sizeof(*k));
+
+	VC_HAVE(k, "memory beside the allocator's", err);
+	k->memo.drop = drop;
+	k->is = find_device(rec);
+	*out = &k->memo;
+	return VC_OK;
+}
+
+struct vc_host_device vc_host_device(const struct vc_recording *rec)
+{
+	struct vc_host_device is;
+	struct vc_memo *m;
+
+	if (vc_memo_get(&rec->trace, rec->device->device, keep_device, rec, &m, NULL) < 0)
+		return find_device(rec);
+	is = ((struct kept *)m)->is;
+	vc_memo_put(m);
+	return is;
 }
 
 int vc_host_read(const struct vc_recording *rec, const struct vc_list *transforms, uint64_t events,

@@ -42,9 +42,17 @@ head -n 2 "$TMP/listed" > "$TMP/r.jsonl"; printf '{"id":3,"torn' >> "$TMP/r.json
 lines --resume -o "$TMP/r.jsonl"
 check "scenarios go on where they stopped" cmp "$TMP/r.jsonl" "$TMP/listed"
 wrong() { printf '%b\n' "$2" > "$TMP/wrong"; run sweep "$a" --scenarios "$TMP/wrong"; expect "scenarios: $1" "$3" '' "$4"; }
-wrong "an id that is there twice" '{"id":1,"gpu":"t4"}\n{"id":1,"gpu":"l4"}' 1 'id 1 is there twice'
-wrong "keys that differ" '{"gpu":"t4"}\n{"conf":"x"}' 1 'line 2: "conf" is not in the lines before'
-wrong "a key that is missing" '{"gpu":"t4","fraction":1}\n{"gpu":"l4"}' 1 'line 2: "fraction" is missing'
+bad() { printf '%b\n' "$2" > "$TMP/wrong"; run sweep "$a" --scenarios "$TMP/wrong"; expect "scenarios: $1" 2 "$3" '1 of [23] scenarios could not be run'; }
+bad "keys that differ" '{"gpu":"t4"}\n{"conf":"x"}' '^\{"id":1,"vary":\{\},"error":".*line 2: \\"conf\\" is not in the lines before'
+bad "a key that is missing" '{"gpu":"t4","fraction":1}\n{"gpu":"l4"}' 'line 2: \\"fraction\\" is missing'
+bad "the first line, with keys of its own" '{"x1":[]}\n{"id":5,"gpu":"l4"}' '^\{"id":0,"vary":\{\},"error"'
+bad "an id that is there twice" '{"id":1,"gpu":"t4"}\n{"id":1,"gpu":"l4"}' '^\{"id":2,"vary":\{\},"error":"id 1 is there twice'
+bad "half a line, whose id is known" '{"id":3,"gpu":"t4"}\n{"id":9,"gpu":"l' '^\{"id":9,"vary":\{\},"error":".*line 2: '
+bad "a line without an id that another has" '{"id":1,"gpu":"t4"}\n[1]\n{"id":7,"gpu":"l4"}' '^\{"id":8,"vary":\{\},"error":".*line 2: one JSON'
+check "... and those with ids are run" test "$(printf '%s\n' "$out" | grep -c peak_used)" = 2
+cp "$TMP/out" "$TMP/r.jsonl"; cp "$TMP/out" "$TMP/out.before"
+run sweep "$a" --scenarios "$TMP/wrong" --resume -o "$TMP/r.jsonl"
+check "... and kept" cmp "$TMP/out.before" "$TMP/r.jsonl"
 wrong "a value that is a list" '{"gpu":["t4"]}' 1 'line 1: "gpu" is no text or number'
 wrong "no object" '[1]' 1 'one JSON object per line'
 # One bad line of many is told in its place.

@@ -98,7 +98,7 @@ static char *read_page(size_t *n, struct vc_error *err)
 	if (in)
 		page = vc_input_all(in, n, err);
 	else if (!path)
-		vc_fail(err, VC_EUSAGE, "--live puts the recording into the page, which is not "
+		vc_fail(err, VC_EUSAGE, "--ask puts the recording into the page, which is not "
 			"here: 'make page' makes it");
 	vc_input_close(in);
 	free(path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* asked_page.h - report --live: the page (page/) with recordings in it, which can be asked. */
+/* asked_page.h - report --ask: the page (page/) with recordings in it, which can be asked. */
 #pragma once
 
 #include "simulator/session/request.h"

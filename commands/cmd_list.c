@@ -60,6 +60,28 @@ static const struct { const char *name; struct plug (*at)(size_t); } sockets[] =
 };
 #define SOCKETS (sizeof(sockets) / sizeof(*sockets))
 
+/* Two lists that belong to the torch model; each is printed where it is asked for. */
+static bool list_torch(struct vc_output *o, const char *what)
+{
+	const struct vc_model_type *m = vc_model_by_name("torch");
+	const char *name, *usual;
+	char text[96];
+
+	if (!strcmp(what, "versions"))
+		for (size_t i = 0; m->versions[i]; i++)
+			row(o, m->versions[i], "PyTorch's allocator of that release");
+	if (!strcmp(what, "settings"))
+		for (size_t i = 0, v; torch_conf_option(i, &name, &usual); i++) {
+			for (v = 0; !m->knows_option(name, m->versions[v]) && m->versions[v + 1];)
+				v++;
+			if (!usual)
+				continue;
+			snprintf(text, sizeof(text), "%s:%s", name, usual);
+			vc_output_printf(o, "  %-34s PyTorch %s on\n", text, m->versions[v]);
+		}
+	return !strcmp(what, "versions") || !strcmp(what, "settings");
+}
+
 static int finish(struct vc_output *out, struct vc_error *err)
 {
 	int r = vc_output_commit(out, err);
@@ -77,6 +99,7 @@ static int list_run(const void *config, size_t argc, char **argv, struct vc_cons
 
 	if (!out)
 		return con->err.status;
+	any = argc && list_torch(out, argv[0]);
 	for (size_t k = 0; k < SOCKETS; k++) {
 		if (argc && strcmp(argv[0], sockets[k].name))
 			continue;
@@ -92,14 +115,14 @@ static int list_run(const void *config, size_t argc, char **argv, struct vc_cons
 			names[near] = sockets[near].name;
 		like = vc_nearest(argv[0], names, SOCKETS);
 		return vc_fail(&con->err, VC_EUSAGE, "there is no list '%s'%s%s%s (sources, "
-			       "transforms, models, observers, sinks)", argv[0],
+			       "transforms, models, observers, sinks, versions, settings)", argv[0],
 			       like ? ", did you mean " : "", like ? like : "", like ? "?" : "");
 	}
 	return finish(out, &con->err);
 }
 
 const struct vc_command vc_command_list = {
-	.name = "list", .operands = "[sources|transforms|models|observers|sinks]",
+	.name = "list", .operands = "[sources|transforms|models|observers|sinks|versions|settings]",
 	.summary = "what is plugged in", .run = list_run,
 };
 

@@ -15,7 +15,7 @@ struct config {
 	struct vc_list output;
 	const char *type, *theme, *width, *x, *title;
 	const char *refresh; /* of a report: no option, see cmd_view.c */
-	bool no_footer, no_background, no_advice, live;
+	bool no_footer, no_background, no_advice, ask;
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -290,11 +290,11 @@ static int report_run(const void *config, size_t argc, char **argv, struct vc_co
 		if (!ends_in(c.output.at[i], ".html") && strcmp(c.output.at[i], "-"))
 			return vc_fail(&con->err, VC_EUSAGE,
 				       "-o %s: a report is written as .html", c.output.at[i]);
-	if (c.live && (c.output.n > 1 || c.theme || c.title || c.no_advice))
+	if (c.ask && (c.output.n > 1 || c.theme || c.title || c.no_advice))
 		return vc_fail(&con->err, VC_EUSAGE,
-			       "--live writes one file, and goes with neither --theme, --title nor "
+			       "--ask writes one file, and goes with neither --theme, --title nor "
 			       "--no-advice: the page has these itself");
-	if (c.live && argc)
+	if (c.ask && argc)
 		return vc_asked_page(&c.run, argc, argv, c.output.at[0], &con->err);
 	c.type = "html";
 	return plot_run(&c, argc, argv, con);
@@ -315,8 +315,9 @@ static const struct vc_option report_options[] = {
 	{ 0, "title", VC_O_TEXT, AT(title), "TEXT", "title of the window", NULL },
 	{ 0, "no-advice", VC_O_FLAG, AT(no_advice), NULL,
 	  "do not look for changes that would help", NULL },
-	{ 0, "live", VC_O_FLAG, AT(live), NULL,
+	{ 0, "ask", VC_O_FLAG, AT(ask), NULL,
 	  "the page with the recording in it: it can be asked, in a browser", NULL },
+	{ 0, "live", VC_O_FLAG, AT(ask), NULL, NULL, NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const report_tables[] = { report_options, vc_run_options, NULL };

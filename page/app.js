@@ -97,14 +97,16 @@
 		}
 	}
 	async function offer(e) { // what there is to choose from, as the program lists it
-		const cards = JSON.parse((await e.run(["gpus", "--json"])).out).gpus, list = (await e.run(["list", "transforms"])).out;
-		$("p-cards").textContent = $("p-transforms").textContent = "";
-		for (const c of cards) {
-			const o = make("option", "", $("p-cards"));
-			o.value = c.name;
-			o.label = c.title;
+		const rows = async what => [...(await e.run(["list", what])).out.matchAll(/^ {2}(\S+) +(.*)$/gm)].map(r => r.slice(1));
+		function fill(id, all) {
+			$(id).textContent = "";
+			for (const [value, label] of all) Object.assign(make("option", "", $(id)), { value, label });
 		}
-		for (const [, name, summary] of list.matchAll(/^ {2}(\w+) +(.*)$/gm)) {
+		fill("p-cards", JSON.parse((await e.run(["gpus", "--json"])).out).gpus.map(c => [c.name, c.title]));
+		fill("p-versions", await rows("versions"));
+		fill("p-confs", await rows("settings"));
+		$("p-transforms").textContent = "";
+		for (const [name, summary] of await rows("transforms")) {
 			const row = make("div", "", $("p-transforms")), label = make("label", "", row), box = make("input", "", label), params = make("input", "", row);
 			box.type = "checkbox";
 			box.value = name;
@@ -355,7 +357,7 @@
 		fromAddress();
 		again();
 	});
-	const kept = [...document.querySelectorAll(".p-recording")]; // report --live: recordings travel in the page
+	const kept = [...document.querySelectorAll(".p-recording")]; // report --ask: recordings travel in the page
 	if (kept.length) {
 		const settings = [...names, "x", "set"].flatMap(k => (kept[0].dataset[k] || "").split("\n").filter(v => v).map(v => k + "=" + encodeURIComponent(v)));
 		if (location.hash.length < 2 && settings.length) history.replaceState(null, "", "#" + settings.join("&"));

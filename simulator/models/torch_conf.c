@@ -489,32 +489,45 @@ static const struct conf_key {
 	uint16_t rule; /* the rule that brought it; 0: there from the first version on */
 	bool shared, listed;
 	void (*read)(struct parse *p);
+	const char *usual; /* a value that changes a replay */
 } conf_keys[] = {
-	{ "max_split_size_mb", 0, true, false, max_split },
-	{ "max_non_split_rounding_mb", RULE(non_split), true, false, max_non_split_rounding },
-	{ "garbage_collection_threshold", 0, true, false, collection_threshold },
-	{ "roundup_power2_divisions", 0, true, false, divisions },
-	{ "expandable_segments", RULE(expandable), true, false, expandable },
-	{ "pinned_use_background_threads", RULE(opt_background), true, false, pinned_background },
-	{ "pinned_max_cached_size_mb", RULE(opt_cached), true, false, pinned_size },
-	{ "pinned_max_round_threshold_mb", RULE(opt_cached), true, false, pinned_size },
-	{ "backend", 0, false, true, backend },
-	{ "release_lock_on_cudamalloc", RULE(opt_lock), false, true, release_lock },
-	{ "release_lock_on_hipmalloc", RULE(opt_lock), false, true, release_lock },
-	{ "pinned_use_cuda_host_register", RULE(opt_threads), false, true, pinned_register },
-	{ "pinned_use_hip_host_register", RULE(opt_threads), false, true, pinned_register },
-	{ "pinned_num_register_threads", RULE(opt_threads), false, true, register_threads },
-	{ "pinned_reserve_segment_size_mb", RULE(opt_fraction), false, true, reserve_segment },
-	{ "graph_capture_record_stream_reuse", RULE(reuse_option), false, true, stream_reuse },
-	{ "per_process_memory_fraction", RULE(opt_fraction), false, true, memory_fraction },
-	{ "pinned_free_catch_all", RULE(opt_throw), false, false, pinned_catch_all },
-	{ "throw_on_cudamalloc_oom", RULE(opt_throw), false, false, throw_oom },
-	{ "expandable_segments_reserve", RULE(opt_reserve), false, false, reserve_option },
+	{ "max_split_size_mb", 0, true, false, max_split, "128" },
+	{ "max_non_split_rounding_mb", RULE(non_split), true, false, max_non_split_rounding, "20" },
+	{ "garbage_collection_threshold", 0, true, false, collection_threshold, "0.8" },
+	{ "roundup_power2_divisions", 0, true, false, divisions, "4" },
+	{ "expandable_segments", RULE(expandable), true, false, expandable, "True" },
+	{ "pinned_use_background_threads", RULE(opt_background), true, false,
+	  pinned_background, NULL },
+	{ "pinned_max_cached_size_mb", RULE(opt_cached), true, false, pinned_size, NULL },
+	{ "pinned_max_round_threshold_mb", RULE(opt_cached), true, false, pinned_size, NULL },
+	{ "backend", 0, false, true, backend, "cudaMallocAsync" },
+	{ "release_lock_on_cudamalloc", RULE(opt_lock), false, true, release_lock, NULL },
+	{ "release_lock_on_hipmalloc", RULE(opt_lock), false, true, release_lock, NULL },
+	{ "pinned_use_cuda_host_register", RULE(opt_threads), false, true, pinned_register, NULL },
+	{ "pinned_use_hip_host_register", RULE(opt_threads), false, true, pinned_register, NULL },
+	{ "pinned_num_register_threads", RULE(opt_threads), false, true, register_threads, NULL },
+	{ "pinned_reserve_segment_size_mb", RULE(opt_fraction), false, true,
+	  reserve_segment, NULL },
+	{ "graph_capture_record_stream_reuse", RULE(reuse_option), false, true,
+	  stream_reuse, NULL },
+	{ "per_process_memory_fraction", RULE(opt_fraction), false, true, memory_fraction, "0.9" },
+	{ "pinned_free_catch_all", RULE(opt_throw), false, false, pinned_catch_all, NULL },
+	{ "throw_on_cudamalloc_oom", RULE(opt_throw), false, false, throw_oom, NULL },
+	{ "expandable_segments_reserve", RULE(opt_reserve), false, false, reserve_option, NULL },
 	{ "expandable_segments_reserve_by_class", RULE(opt_reserve), false, false,
-	  reserve_classes },
+	  reserve_classes, NULL },
 	/* read before all others */
-	{ "large_segment_size_mb", RULE(opt_large_segment), false, false, skip_value },
+	{ "large_segment_size_mb", RULE(opt_large_segment), false, false, skip_value, "64" },
 };
+
+bool torch_conf_option(size_t i, const char **name, const char **usual)
+{
+	if (i >= sizeof(conf_keys) / sizeof(*conf_keys))
+		return false;
+	*name = conf_keys[i].name;
+	*usual = conf_keys[i].usual;
+	return true;
+}
 
 static const struct conf_key *key_named(const char *name)
 {

@@ -83,6 +83,10 @@ struct torch_rule_change {
 };
 extern const struct torch_rule_change torch_rule_changes[]; /* ends with what == NULL */
 
+/* The options of PYTORCH_CUDA_ALLOC_CONF, and a value that people give them; NULL: it changes no
+ * replay. */
+bool torch_conf_option(size_t i, const char **name, const char **usual);
+
 extern const char *const torch_versions[]; /* oldest first, NULL-terminated */
 
 /* What is different on another device from some version on; sorted by device, version. The first

@@ -56,6 +56,11 @@ def answers(b, check):
     b.open(PAGE)
     drop(b, file(TRACE))
     same(b, check, "a file that is dropped is answered as by the program")
+    for what, option in (("versions", "#p-versions"), ("settings", "#p-confs")):
+        check("%s: it offers the program's %s" % (b.name, what), b.js("[...document.querySelectorAll('%s option')].map(o => o.value)" % option) ==
+              [line.split()[0] for line in said("list", what).splitlines()] != [])
+    change(b, "#p-g", "A100 SXM 40GB")
+    same(b, check, "a card as people write it", "-g", "a100-40g-sxm")
     change(b, "#p-g", "a100-40g-sxm", "help")
     same(b, check, "another card, too", "-g", "a100-40g-sxm")
     check(b.name + ": what was stands beside it", "needs" in b.js("document.querySelector('#p-answer > div').textContent"))
@@ -89,6 +94,8 @@ def looks(b, check):
     b.js("(i => { i.value = 'optimizer'; i.dispatchEvent(new Event('input')); })(document.querySelector('nav + .r-tools input')), 1")
     b.wait("document.querySelectorAll('svg .r-found').length")
     check(b.name + ": a search marks places", True)
+    pictures = b.js("[...document.querySelectorAll('figure.r-wide')].map(f => f.dataset.name)")
+    check(b.name + ": all pictures are there", {"ledger", "timeline", "flame", "segments", "unused", "lives"} <= set(pictures), pictures)
 
 
 def keyboard(b, check):
@@ -174,7 +181,7 @@ def widths(b, check):
 
 def live(b, check):
     path = os.path.join(os.environ["TMP"], "live.html")
-    subprocess.run([VRAMCAST, "report", "--live", TRACE, "-g", "a100-40g-sxm", "-o", path], check=True)
+    subprocess.run([VRAMCAST, "report", "--ask", TRACE, "-g", "a100-40g-sxm", "-o", path], check=True)
     b.open(path)
     b.wait(DONE % "picture", SLOW)
     same(b, check, "a live report answers", "-g", "a100-40g-sxm")

@@ -34,7 +34,7 @@ for (const f of files("traces"))
 	for (const type of ["timeline", "flame", "ledger", "segments", "unused", "lives"]) cases.push(["plot", f, "-t", type, "-o", "-"]);
 for (const f of files("traces")) cases.push(["report", f, "-g", "rtx4090", "-o", "made.html"], ["export", f, "--to", "vct", "-o", "made.vct"],
 	["info", f, "--json"], [f, "-g", "rtx4090"]);
-cases.push(["explain", "examples/oom.txt"], ["ranks", ...ladder.slice(1), "--json"], ["gpus", "--json"], ["list", "transforms"],
+cases.push(["explain", "examples/oom.txt"], ["ranks", ...ladder.slice(1), "--json"], ["gpus", "--json"], ["list", "transforms"], ["list", "versions"], ["list", "settings"],
 	["sim", "traces/README.md", "--json"], ["sim", "nowhere.vct", "--json"]);
 
 function native(words) {

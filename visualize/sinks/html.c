@@ -110,9 +110,10 @@ static void verdict(struct report *d)
 		vc_svg_put(&d->out, "<a href=\"#help\">What would help</a>");
 	vc_svg_put(&d->out, "<a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a><a "
 		   "href=\"#flame\">Who holds it</a><a href=\"#segments\">Segments</a><a "
-		   "href=\"#unused\">Unused</a><a "
+		   "href=\"#unused\">Unused</a>%s<a "
 		   "href=\"#sites\">Call sites</a><a "
-		   "href=\"#largest\">Largest blocks</a></nav>\n");
+		   "href=\"#largest\">Largest blocks</a></nav>\n",
+		   r->curve.n && r->lives.n ? "<a href=\"#lives\">Lives</a>" : "");
 	settings(d);
 }
 
@@ -160,7 +161,7 @@ static void ledger(struct report *d)
 }
 
 extern const struct vc_sink_type vc_sink_timeline, vc_sink_sweep, vc_sink_compare, vc_sink_flame,
-	vc_sink_ledger, vc_sink_segments, vc_sink_unused, vc_sink_advice;
+	vc_sink_ledger, vc_sink_segments, vc_sink_unused, vc_sink_lives, vc_sink_advice;
 
 /* The name and the description that the picture has as a file; style and patterns are above. */
 static void put_figure(struct report *d, const char *name, const char *title, bool narrow,
@@ -410,6 +411,8 @@ static int body(struct report *d, struct vc_error *err)
 		rc = picture(d, &vc_sink_segments, "Segments in address order", err);
 	if (!rc && d->runs->curve.n)
 		rc = picture(d, &vc_sink_unused, "Reserved and not in use, over the run", err);
+	if (!rc && d->runs->curve.n && d->runs->lives.n)
+		rc = picture(d, &vc_sink_lives, "What lives when, by call site", err);
 	if (rc)
 		return rc;
 	sites(d);

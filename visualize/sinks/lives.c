@@ -35,23 +35,29 @@ static int sort_parts(struct drawing *d, struct vc_error *err)
 {
 	const struct vc_lives *v = &d->r->lives;
 	const struct vc_meta *m = d->r->meta;
-	uint32_t *frame = m && m->frames ? vc_owner_frames(m) : NULL;
+	size_t frames = m ? m->frames : 0;
+	uint32_t *frame = frames ? vc_owner_frames(m) : NULL;
+	uint64_t *of_site = calloc(frames + 1, sizeof(*of_site)); /* 0: not yet looked for */
 
 	d->part = malloc((v->n + 1) * sizeof(*d->part));
-	if (!d->part || (m && m->frames && !frame)) {
-		free(frame);
+	if (!d->part || !of_site || (frames && !frame)) {
+		VC_FREE(frame, of_site);
 		return vc_nomem(err, "the lives of blocks");
 	}
 	for (size_t i = 0; i < v->n; i++) {
 		const struct vc_life *l = &v->at[i];
 		uint64_t key = l->label;
 
-		if (frame && l->site && l->site < m->frames)
-			key = (uint64_t)frame[vc_site_shown(m, l->site)] << 24 | 1;
+		if (l->site && l->site < frames) {
+			if (!of_site[l->site])
+				of_site[l->site] = (uint64_t)frame[vc_site_shown(m, l->site)]
+							   << 24 | 1;
+			key = of_site[l->site];
+		}
 		key = key << 4 | d->classes.of_life[i];
 		d->part[d->parts++] = (struct part){ key, (uint32_t)i };
 	}
-	free(frame);
+	VC_FREE(frame, of_site);
 	if (d->parts)
 		vc_sort(d->part, d->parts, sizeof(*d->part), by_key);
 	return VC_OK;

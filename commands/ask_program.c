@@ -67,25 +67,43 @@ static void say_line(const struct vc_program *p, const char *name, char *out, si
 		snprintf(out, n, "python train.py --%s {%s}", name, name);
 }
 
-/* Each value that is asked for stands somewhere; of one that was not recorded it is now known. */
-static bool find_places(struct vc_program *p, const struct vc_run_wish *w, const char **missing)
+/* What a value was in the recorded command line, where one option has its name; or NAN. */
+static double recorded_value(const struct vc_recording *of, const char *name)
+{
+	struct vc_error ignored = { 0 };
+	struct vc_program *p = of->meta->program ? vc_program_copy(of->meta->program, &ignored) :
+						   NULL;
+	double value = p ? vc_own_mark(p, name, NAN) : NAN;
+
+	vc_program_free(p);
+	return value;
+}
+
+/* Each value that is asked for stands somewhere, and the recorded one is known. */
+static bool find_places(struct vc_program *p, const struct vc_run_wish *w, const char **missing,
+			bool *unsaid)
 {
 	const struct vc_meta *m = w->of->meta;
 
 	for (size_t i = 0; i < w->n; i++) {
+		const char *name = w->at[i].name;
 		double was = NAN;
 
 		for (size_t k = 0; k < m->params; k++)
-			if (!strcmp(m->param[k].name, w->at[i].name))
+			if (!strcmp(m->param[k].name, name))
 				was = m->param[k].value;
-		double found = vc_own_mark(p, w->at[i].name, was);
+		double found = isnan(was) && vc_program_takes(p, name) ?
+				       recorded_value(w->of, name) : vc_own_mark(p, name, was);
 
-		if (!vc_program_takes(p, w->at[i].name)) {
-			*missing = w->at[i].name;
+		*missing = name;
+		if (!vc_program_takes(p, name)) {
 			if (isnan(was) || was != w->at[i].value)
 				return false;
-		} else if (isnan(was) && !isnan(found)) {
-			vc_meta_param(w->of->meta, w->at[i].name, found);
+		} else if (isnan(was)) {
+			*unsaid = isnan(found);
+			if (*unsaid)
+				return false;
+			vc_meta_param(w->of->meta, name, found);
 		}
 	}
 	return true;
@@ -114,6 +132,7 @@ static void judge(const struct vc_run_options *o, const struct vc_run_wish *w, s
 {
 	bool told = o->program || vc_rerun_asked(o, "rerun");
 	const char *missing = w->n ? w->at[0].name : "batch", *changed;
+	bool unsaid = false, placed = p && find_places(p, w, &missing, &unsaid);
 	char line[220];
 
 	why[0] = '\0';
@@ -121,7 +140,10 @@ static void judge(const struct vc_run_options *o, const struct vc_run_wish *w, s
 		say_line(NULL, missing, line, sizeof(line));
 		snprintf(why, VC_RERUN_WHY, "which program made the recording is not known: "
 			 "--program '%s' says it", line);
-	} else if (!find_places(p, w, &missing)) {
+	} else if (!placed && unsaid) {
+		snprintf(why, VC_RERUN_WHY, "the recording does not say its %s; name it, as "
+			 "FILE@%s=VALUE", missing, missing);
+	} else if (!placed) {
 		say_line(p, missing, line, sizeof(line));
 		snprintf(why, VC_RERUN_WHY, "where {%s} stands in its command line is not known: "
 			 "--program '%s' with {%s} in it says it", missing, line, missing);

@@ -116,6 +116,10 @@ expect "a secret was not written down" 0 'not rerun +its command line has a secr
 dry -o two2.vct --param batch=2 -- sh -c "$train --batch 2"; sim two2.vct --set batch=4
 expect "a value that stands nowhere" 0 'not rerun +where \{batch\} stands in its command line is not known'
 dry -o bare.vct -- "$train" --batch 2; sim bare.vct --set batch=4; expect "a value that nobody named, behind an option of its name" 0 'level +rerun'
+dry -o bare.vct -- "$train" --batch 2; sim bare.vct --set batch=4 --program "$train --batch {batch}"; expect "also where {batch} was said: the recorded line has it" 0 'level +rerun'
+dry -o bare2.vct -- sh -c "$train --batch 2"; sim bare2.vct --set batch=4 --by rerun --program "$train --batch {batch}"
+expect "where it does not, nothing is run with {batch} itself" 2 '' 'does not say its batch; name it, as FILE@batch=VALUE'
+sim bare2.vct@batch=2 --set batch=4 --by rerun; expect "and that helps" 0 'level +rerun'; rm -f bare*.program
 
 # what only the recorded run did
 WORKSPACE=40 dry -o more.vct --param batch=2 -- "$train" --batch 2; rm -f "$RUNS"

@@ -324,12 +324,13 @@ int vc_rerun_interval(const struct vc_rerun *r, const struct vc_recording *run,
 
 char *vc_rerun_words(const struct vc_rerun *r, const char *unknown, char *buf, size_t n)
 {
-	char differs[240], seeds[64] = "";
+	char differs[240], seeds[96] = "";
 	bool values = r->opt->set.n > 0 || !r->made.n;
 
 	vc_control_words(&r->found, differs, sizeof(differs));
 	if (r->seeds > 1)
-		snprintf(seeds, sizeof(seeds), "; its data decide, so it was run %u times",
+		snprintf(seeds, sizeof(seeds), "; its %s, so it was run %u times",
+			 differs[0] ? "data decide" : "blocks are freed in another order each time",
 			 r->seeds);
 	snprintf(buf, n, "the program was run %s%s%s without a card; %s "
 		 "%" PRIu64 " of %" PRIu64 " requests were those of the %s%s%s%s%s%s%s",

@@ -139,6 +139,8 @@ most=0; for kept in "$XDG_CACHE_HOME"/vramcast/runs/*.vct; do
 	run sim --no-advice --json "$kept@batch=4"; [ "$(peak)" -gt "$most" ] && most=$(peak)
 done
 check "one more run may end beyond those that were made" test "$most" -gt 0 -a "${said#* }" -gt "$most"
+ORDER=1 dry -o order.vct --param batch=2 -- "$train" --batch 2; sim order.vct --set batch=4
+expect "another order of frees is not called data" 0 '16 of 16 requests were those of the recording; its blocks are freed in another order each time, so it was run 3 times'
 dry -o broken.vct --param batch=2 -- "$train" --batch 2
 BROKEN=1 sim broken.vct --set batch=7; expect "a program that does not run is not asked" 0 'not rerun +a dry run of the program ended with code 5'
 BROKEN=1 sim broken.vct --set batch=77 --by rerun; expect "or the answer is why" 1 '' 'ended with code 5 and left no recording; what it said is in .*\.log'

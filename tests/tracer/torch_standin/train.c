@@ -2,10 +2,10 @@
 /* train.c - what a training run asks for, through the stand-in allocator: train --batch N.
  * All blocks are large, so each has a segment of its own here as under PyTorch's allocator, and a
  * replay is exact. What only a card would do is in the environment: WORKSPACE=MiB is taken and
- * given back in each step, DATA=N makes sizes differ from run to run, BROKEN=1 fails. RUNS=FILE
- * counts the runs. The argument "narrow" makes activations smaller; so does the hook's change
- * (python/change_hook.py) "precision", which it reports; it says why it cannot offload, and nothing
- * of others. */
+ * given back in each step, DATA=N makes sizes differ from run to run, BROKEN=1 fails, ORDER=1
+ * frees in another order. RUNS=FILE counts the runs. The argument "narrow" makes activations
+ * smaller; so does the hook's change (python/change_hook.py) "precision", which it reports; it says
+ * why it cannot offload, and nothing of others. */
 #include <stdint.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 		if (number("WORKSPACE"))
 			standin_free(take(number("WORKSPACE") * MIB));
 		for (int i = LAYERS; i-- > 0;)
-			standin_free(act[i]);
+			standin_free(act[number("ORDER") ? LAYERS - 1 - i : i]);
 		if (step)
 			step();
 	}

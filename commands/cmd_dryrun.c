@@ -183,6 +183,7 @@ static int prepare_cards(const struct vc_dryrun_config *c, struct vc_dryrun *d,
 		d[i].context = c->context == VC_NOT_GIVEN ? d[i].card->context : c->context;
 		d[i].world = c->world == VC_NOT_GIVEN ? 0 : c->world;
 		d[i].rank = d[i].world ? c->rank : 0;
+		d[i].skew = c->expert_skew;
 	}
 	return 0;
 }

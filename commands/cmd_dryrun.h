@@ -44,6 +44,10 @@ struct vc_dryrun_outcome {
 	uint64_t asked;            /* times the program asked how much memory there is */
 	uint64_t polled;           /* times it asked whether work on the device had finished */
 	uint64_t other_peak; /* of a second run with the other order of addresses; 0: none made */
+	struct vc_dryrun_experts { /* of a second run, with other tokens at this rank's experts */
+		bool made;
+		uint64_t peak;
+	} experts;
 	bool fits_with_more; /* it ran out, and a second run with the margin more did not */
 	size_t n_unknown;          /* what was answered with a bound or a guess */
 	struct vc_null_unknown unknown[VC_DRYRUN_UNKNOWN];
@@ -68,6 +72,7 @@ struct vc_dryrun {
 	uint64_t first_steps;      /* of the optimizers of rank 0, which was played before */
 	char role[VC_DRYRUN_ROLE]; /* what makes that rank another one than rank 0 */
 	uint64_t total, context, beside; /* beside: memory of other processes */
+	double skew;               /* --expert-skew; 1: each expert gets as many tokens */
 	bool up;                   /* fresh addresses go up */
 	char *out;                 /* the recording; NULL: none made */
 	time_t started;
@@ -110,6 +115,8 @@ void vc_dryrun_set_aside(const char *out);
 /* Ranks that were not played would decide something that the program went by, or the rank made no
  * step where rank 0 made some. */
 bool vc_dryrun_ranks_decide(const struct vc_dryrun *run);
+/* ... and its router's choices are among what the null GPU did not know. */
+bool vc_dryrun_experts_decide(const struct vc_dryrun *run);
 /* What ranks tell each other changed with each round: it is named among what is not known. */
 void vc_dryrun_unsettled(struct vc_dryrun_outcome *o);
 enum vc_verdict vc_dryrun_verdict(const struct vc_dryrun *run);

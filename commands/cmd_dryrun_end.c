@@ -55,6 +55,16 @@ bool vc_dryrun_ranks_decide(const struct vc_dryrun *run)
 	return i < o->n_unknown || (!o->steps && run->first_steps);
 }
 
+bool vc_dryrun_experts_decide(const struct vc_dryrun *run)
+{
+	const struct vc_dryrun_outcome *o = &run->o;
+	size_t i = 0;
+	while (i < o->n_unknown && strncmp(o->unknown[i].name, VC_NULL_ROUTES,
+					   sizeof(VC_NULL_ROUTES) - 1))
+		i++;
+	return i < o->n_unknown && vc_dryrun_verdict(run) == VC_UNDECIDED;
+}
+
 enum vc_verdict vc_dryrun_verdict(const struct vc_dryrun *run)
 {
 	if (run->o.refused)

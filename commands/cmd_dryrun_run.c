@@ -93,10 +93,18 @@ static int put_order(struct vc_error *err)
 	return setenv("PYTHONHASHSEED", "0", 0) < 0 ? vc_nomem(err, "the environment") : VC_OK;
 }
 
+/* How many times its share an expert of that rank gets. */
+static int put_skew(double skew, uint64_t rank, struct vc_error *err)
+{
+	char text[48];
+	snprintf(text, sizeof text, "%g %llu", skew, (unsigned long long)rank);
+	return vc_put("VRAMCAST_NULL_EXPERT_SKEW", text, err);
+}
+
 int vc_dryrun_put_stage(const struct vc_dryrun_config *c, const struct vc_stage *s,
 			struct vc_error *err)
 {
-	char python[600], programs[600], cute_dsl[600], skew[48];
+	char python[600], programs[600], cute_dsl[600];
 	snprintf(python, sizeof python, "%s/python", s->dir);
 	snprintf(programs, sizeof programs, "%s/bin", s->dir);
 	snprintf(cute_dsl, sizeof cute_dsl, "%s/" VC_STAGE_CUTE_DSL, s->dir);
@@ -110,9 +118,7 @@ int vc_dryrun_put_stage(const struct vc_dryrun_config *c, const struct vc_stage 
 		VC_TRY(vc_put("VRAMCAST_NULL_VALUES", "0", err));
 	if (strcmp(c->host_weights, "untouched") == 0)
 		VC_TRY(vc_put("VRAMCAST_NULL_HOST_WEIGHTS", "0", err));
-	snprintf(skew, sizeof skew, "%g %llu", c->expert_skew, (unsigned long long)c->rank);
-	if (c->expert_skew > 1)
-		VC_TRY(vc_put("VRAMCAST_NULL_EXPERT_SKEW", skew, err));
+	VC_TRY(put_skew(c->expert_skew, c->rank, err));
 	/* What is computed here is small: threads that spin for more of it only take time from
 	 * others */
 	if (setenv("OMP_WAIT_POLICY", "PASSIVE", 0) < 0)
@@ -232,6 +238,28 @@ static int run_with_more(const struct vc_dryrun_run *r, char **argv, struct vc_e
 	vc_dryrun_read(r->stage->dir, &other);
 	o->fits_with_more = rc == 0 && !other.refused;
 	return rc < 0 ? rc : o->code;
+}
+
+/* How much the rank needs if tokens go elsewhere: all to an expert of its own, or, where they went
+ * by --expert-skew, to each expert as many. Other ranks say what it says: they were played with
+ * other tokens. There is room for whatever it takes. */
+static int run_with_other_experts(const struct vc_dryrun_run *r, char **argv, struct vc_error *err)
+{
+	struct vc_dryrun_outcome other = { 0 };
+	struct vc_dryrun *d = r->d;
+	char log[600];
+	snprintf(log, sizeof log, "%s/aside.log", r->stage->dir);
+	vc_world_forget(r->stage->dir, d->rank);
+	VC_TRY(put_skew(d->skew > 1 ? 1 : 1e9, d->rank, err));
+	VC_TRY(vc_put("VRAMCAST_NULL_OWN_WORD", "1", err));
+	VC_TRY(vc_put_number("VRAMCAST_NULL_TOTAL", d->total + (UINT64_C(1) << 40), err));
+	int rc = run_plain(argv, log, err);
+	vc_dryrun_read(r->stage->dir, &other);
+	unsetenv("VRAMCAST_NULL_OWN_WORD");
+	VC_TRY(put_skew(d->skew, d->rank, err));
+	VC_TRY(vc_put_number("VRAMCAST_NULL_TOTAL", d->total, err));
+	d->o.experts = (struct vc_dryrun_experts){ rc == 0 && !other.refused, other.peak };
+	return rc < 0 ? rc : 0;
 }
 
 /* Both orders of addresses: by the model where it reproduces the recording, else, when the user
@@ -383,6 +411,9 @@ int vc_dryrun_card(struct vc_dryrun_run *r, size_t argc, char **argv, struct vc_
 	if (ran) {
 		d->o.host_peak = host_peak();
 		rc = look_closer(r, argv, &con->err);
+		if (rc >= 0 && !r->cfg->roles && vc_dryrun_experts_decide(d) &&
+		    run_with_other_experts(r, argv, &con->err) < 0)
+			rc = con->err.status;
 	}
 	vc_dryrun_plans_stop(r->cfg->cudnn);
 	if (!ran)

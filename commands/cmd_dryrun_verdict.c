@@ -168,6 +168,14 @@ static uint64_t use_of(const struct vc_dryrun *run)
 	return high + run->context + run->beside;
 }
 
+/* That, with as many tokens at each expert, or with more at one of this rank. */
+static uint64_t with_experts(const struct vc_dryrun *run, bool skewed)
+{
+	if (skewed == (run->skew > 1))
+		return use_of(run);
+	return run->o.experts.peak + run->context + run->beside;
+}
+
 /* Of the card, or of the share of it that the program allows itself, or that its framework took. */
 static uint64_t left_of(const struct vc_dryrun *run)
 {
@@ -213,6 +221,12 @@ static void say_undecided(const struct vc_dryrun *run)
 		fprintf(stderr, "  verdict: undecided; this rank made no step of an optimizer, and "
 			"rank 0 made %llu: it did not do its work\n",
 			(unsigned long long)run->first_steps);
+	else if (o->experts.made)
+		fprintf(stderr, "  verdict: undecided; %.2f GiB if each expert gets as many "
+			"tokens, %.2f GiB if one of this rank gets %s, of %.2f GiB\n",
+			gib(with_experts(run, false)), gib(with_experts(run, true)),
+			run->skew > 1 ? "that many times its share" : "all of them",
+			gib(run->total));
 	else
 		fprintf(stderr, "  verdict: undecided; it fits with %.2f GiB left if the ranks "
 			"that were not played hold what those do that were\n",
@@ -501,6 +515,10 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 	vc_emit_bool(e, "too_close_to_call", NULL, is_close(run));
 	vc_emit_bytes(e, "peak_used", NULL, use_of(run));
 	vc_emit_bytes(e, "margin", NULL, margin_of(o));
+	vc_emit_bytes(vc_emit_known(e, o->experts.made), "experts_even", NULL,
+		      with_experts(run, false));
+	vc_emit_bytes(vc_emit_known(e, o->experts.made), "experts_skewed", NULL,
+		      with_experts(run, true));
 	vc_emit_uint(e, "refused", NULL, o->refused);
 	vc_emit_bytes(e, "largest_refused", NULL, o->largest_refused);
 	vc_emit_bool(e, "both_address_orders", NULL, both);

@@ -188,7 +188,8 @@ void vc_exchange_open(struct vc_exchange *x, uint64_t key, int ranks, int rank)
 	char path[700];
 	pid_t pid = getpid();
 	*x = (struct vc_exchange){ .key = key, .ranks = ranks, .rank = rank,
-		.alone = ranks < 2 || !folder(), .equal = getenv("VRAMCAST_NULL_WORLD") };
+		.alone = ranks < 2 || !folder(), .equal = getenv("VRAMCAST_NULL_WORLD"),
+		.own = getenv("VRAMCAST_NULL_OWN_WORD") };
 	if (x->equal && !x->alone && key)
 		find_played(x);
 	if (x->alone || x->equal)

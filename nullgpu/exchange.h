@@ -12,6 +12,7 @@ struct vc_exchange {
 	int ranks, rank;
 	bool alone;    /* no folder, or somebody did not answer: nothing is sent any more */
 	bool equal;    /* no other rank runs: each does what this one does */
+	bool own;      /* ... and was played under other conditions: this one's word goes first */
 	struct vc_played { int rank, global; } *played; /* of equal ones those that were played
 		before, in order; `global`: in the job */
 	int n_played;

@@ -9,7 +9,7 @@ MOST = 1024  # choices: those of a router, not the words of a language
 TAKES = {"topk", "argmax", "max", "argmin", "min"}
 SKEW, HOT = map(float, os.environ.get("VRAMCAST_NULL_EXPERT_SKEW", "1 0").split())
 SAID = "to which experts tokens go, or what else is taken of equal scores: " + \
-    ("each as often" if SKEW == 1 else "the first of rank %d %g times as often as the mean" % (HOT, SKEW))
+    ("each as often" if SKEW <= 1 else "the first of rank %d %g times as often as the mean" % (HOT, SKEW))
 
 
 class Question:
@@ -34,8 +34,9 @@ class Question:
         row = torch.arange(self.rows).unsqueeze(1)
         if SKEW <= 1:
             return (row * self.k + torch.arange(self.n)) % self.n
-        world = int(os.environ.get("WORLD_SIZE", "1"))
-        hot = self.n * (int(HOT) % world) // world
+        place, ranks = map(int, os.environ.get("VRAMCAST_NULL_EXPERT_PLACE", "%d %s" % (
+            HOT, os.environ.get("WORLD_SIZE", "1"))).split())
+        hot = self.n * (place % ranks) // ranks
         many = min(self.rows, round(self.rows * self.k * SKEW / self.n))
         takes = (row + 1) * many // self.rows > row * many // self.rows
         begins = self.k * row - row * many // self.rows  # the others go round beside it

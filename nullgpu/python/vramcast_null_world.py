@@ -22,6 +22,7 @@ MESSAGE = ctypes.c_char_p(b"a message of another rank")  # the stand-ins keep wh
 OF_NCCL = "//cuda//"  # in the keys under which PyTorch keeps what a communicator is found by
 # Where a rank says where its symmetric memory is found; the last number is the rank in its group.
 OF_SYMMETRIC = re.compile(r"(\w+SymmetricMemory/\d+)/(\d+)$")
+OF_EXPERTS = re.compile(r"(^|_)(ep|expert_model_parallel)(_|$)", re.I)  # as libraries describe their groups
 NEXT_COLOR = -2  # as in nccl.c: whatever color is asked for next
 HANDLE = 0x63706972616D7672
 KEPT = []  # C++ holds stores that are written in Python by their C++ half alone
@@ -198,6 +199,13 @@ def _take_any_options(c10d):
     c10d.Backend._plugins["FAKE"] = plugin._replace(creator_fn=create)
 
 
+def _note_experts(ranks, what):
+    """Over which ranks experts are spread, for vramcast_null_routes.py."""
+    hot = int(os.environ.get("VRAMCAST_NULL_EXPERT_SKEW", "1 0").split()[1])
+    if hot in ranks and OF_EXPERTS.search(what):
+        os.environ["VRAMCAST_NULL_EXPERT_PLACE"] = "%d %d" % (ranks.index(hot), len(ranks))
+
+
 def _watch_groups(c10d, seen):
     make = c10d._new_process_group_helper
     color = getattr(c10d, "_process_group_color", None)
@@ -206,6 +214,7 @@ def _watch_groups(c10d, seen):
         ranks = list(global_ranks_in_group)
         if ranks:
             seen.add(tuple(ranks))
+        _note_experts(ranks, names.get("group_desc") or "")
         if color is not None:
             _tell_libnccl(color(ranks), ranks or list(range(world())), rank())
         return make(group_size, group_rank, global_ranks_in_group, _without_gloo(backend),

@@ -60,6 +60,16 @@ for version in ${TORCH:-2.9.1 newest}; do
 	decides backward 0 40 fits; decides backward 7 40 fits
 	"$VRAMCAST" dryrun -g a100-80g-sxm --world 8 --no-record -- "$py" tests/nullgpu/world/decide.py key > "$TMP/out" 2> "$TMP/err"
 	check "$version: a key that nobody set is named" grep -q "no rank that was played has set the key 'default_pg/0//from5'" "$TMP/err"
+	# Where a router decides it, a rank beside real ones lies between the two ends that it has alone.
+	dry --world 4 --no-record --report "$TMP/r.json" -- "$py" "$program" ep
+	for skew in 1 2 4; do
+		dry --ranks 4 --expert-skew $skew --no-record --report "$TMP/real.json" -- "$py" "$program" ep
+		check "$version, ep: experts with $skew times their share need what lies between the ends" "$py" -c "
+import json
+alone, real = [json.load(open('$TMP/' + name))['runs'][0] for name in ('r.json', 'real.json')]
+assert alone['verdict'] == 'undecided', alone
+assert alone['experts_even'] <= real['peak_used'] <= alone['experts_skewed'], (alone, real)"
+	done
 	dry --world 1024 --roles --report "$TMP/roles.json" -o "$TMP/roles.vct" -- "$py" "$program" tp_fsdp
 	check "$version: the roles of a job on 512 x 2 cards are played" \
 		test "$(grep -c '"world": 1024' "$TMP/roles.json")" -ge 4

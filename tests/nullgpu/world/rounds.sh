@@ -61,6 +61,22 @@ check "... and the rank again" played '0 3 0'
 program 'roles(0, 3); driver.vc_null_ranks_decide(b"all_reduce, read at x.py:1")'
 expect "what nobody knows is named" 0 '' 'all_reduce, read at x.py:1 \(ranks that were not played decide it\)'
 check "... and the verdict does not say that it fits" verdict undecided
+# To which experts tokens go is not known: what it is if as many go to each, and if more do to one of this rank's.
+experts='driver.vc_null_bound(b"to which experts tokens go, or so", ctypes.create_string_buffer(1))
+driver.vc_null_ranks_decide(b"a message of another rank, read at x.py:1")
+ask(20 if float(os.environ["VRAMCAST_NULL_EXPERT_SKEW"].split()[0]) <= 1 else 400)'
+program "$experts"
+expect "experts of which nobody knows how many tokens they get: an interval" 0 '' 'undecided; 0.53 GiB if each expert gets as many tokens, 0.90 GiB if one of this rank gets all of them, of 1.00 GiB'
+check "... in JSON too" "$py" -c "
+import json
+r = json.load(open('$TMP/r.json'))['runs'][0]
+assert (r['verdict'], r['experts_even'], r['experts_skewed']) == ('undecided', r['peak_used'], r['peak_used'] + (380 << 20)), r"
+program "$experts" --expert-skew 3
+expect "... with --expert-skew the other end" 0 '' 'undecided; 0.53 GiB if each expert gets as many tokens, 0.90 GiB if one of this rank gets that many times its share'
+program 'driver.vc_null_ranks_decide(b"a message of another rank, read at x.py:1")'
+check "... where no router chose there is none" "$py" -c "
+import json
+assert json.load(open('$TMP/r.json'))['runs'][0]['experts_skewed'] is None"
 program 'roles(0, 3); rank and sys.exit(1)' --roles
 expect "of roles that died none is the largest" 1 '' '1 of them ended with an error of their own, so which is the largest is not known'
 program 'roles(0, 3); rank and ask(40)' --roles

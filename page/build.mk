@@ -10,7 +10,7 @@ PAGE_OBJ := $(PAGE_SRC:%.c=$(BUILD)/page/%.o) $(PAGE_TEXTS)
 EMCC = NODE_PATH=$${NODE_PATH:-/usr/share/nodejs} emcc
 PAGE_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -DVC_VERSION='"$(VERSION)"' -I. -I$(BUILD) -I$(PAGE_CACHE)/include -O2 -MMD -MP -Wno-tautological-constant-out-of-range-compare
 # A stack as large as Linux gives; memory grows up to all that 32 bits reach.
-PAGE_LDFLAGS = -O2 -sENVIRONMENT=worker -sMODULARIZE -sEXPORT_NAME=vramcastEngine -sINVOKE_RUN=0 -sEXIT_RUNTIME=0 \
+PAGE_LDFLAGS = -O3 -sENVIRONMENT=worker -sMODULARIZE -sEXPORT_NAME=vramcastEngine -sINVOKE_RUN=0 -sEXIT_RUNTIME=0 \
 	-sTOTAL_STACK=8MB -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sFORCE_FILESYSTEM -lworkerfs.js \
 	-sEXPORTED_RUNTIME_METHODS=FS,WORKERFS,callMain
 

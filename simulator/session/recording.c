@@ -162,6 +162,19 @@ static void choose_version(struct vc_recording *rec, const struct vc_recording_a
 			  rec->meta->torch_guessed     ? "guessed" : "recorded";
 }
 
+struct vc_recording vc_recording_as(const struct vc_recording *rec,
+				    const struct vc_recording_ask *ask)
+{
+	struct vc_recording other = *rec;
+
+	other.fidelity = (struct vc_fidelity){ 0 };
+	other.seen = (struct vc_seen){ 0 };
+	other.heap_order = VC_HEAP_UPWARDS;
+	other.total = 0;
+	choose_version(&other, ask);
+	return other;
+}
+
 int vc_recording_open(struct vc_recording *rec, const char *path,
 		      const struct vc_recording_ask *ask, struct vc_error *err)
 {

@@ -58,6 +58,11 @@ void vc_recording_close(struct vc_recording *rec);
 struct vc_recording vc_recording_on(const struct vc_recording *rec,
 				    const struct vc_device_census *device);
 
+/* The same recording as it would have been opened for that version: lends everything, is not yet
+ * verified, and only what verifying adds is its own. */
+struct vc_recording vc_recording_as(const struct vc_recording *rec,
+				    const struct vc_recording_ask *ask);
+
 /* Count the events of rec->trace and choose that device, for traces made in memory. */
 int vc_recording_count(struct vc_recording *rec, uint16_t device, struct vc_error *err);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shelf.c - see shelf.h: two of them, because a what-if with another version reads it anew. */
+/* shelf.c - see shelf.h: two of them, because a what-if with another version verifies it anew. What
+ * was read is lent from one to the other. */
 #include "simulator/session/shelf.h"
 
 #include "common/vec.h"
+#include "simulator/replay/memo.h"
 #include "simulator/session/verify.h"
 
 enum { PLACES = 2 };
@@ -11,7 +13,8 @@ struct place {
 	char *path, *torch, *claimed;
 	struct vc_recording_ask ask;
 	struct vc_recording rec;
-	unsigned users;
+	struct place *lender; /* (opt) of its events */
+	unsigned users; /* one who borrows is one of them */
 	uint64_t used; /* when it was last asked for */
 };
 
@@ -22,9 +25,22 @@ struct vc_shelf *vc_shelf_new(void)
 	return calloc(1, sizeof(struct vc_shelf));
 }
 
+/* Where the recording does not say who made it, what is known of it hangs on who is asked about. */
+static bool says_who(const struct vc_recording *rec)
+{
+	return rec->meta->torch && !rec->meta->torch_guessed;
+}
+
 static void empty(struct place *p)
 {
-	vc_recording_close(&p->rec);
+	if (p->lender) {
+		if (!says_who(&p->rec))
+			vc_memos_free(p->rec.trace.memos);
+		VC_FREE(p->rec.fidelity.diverged_why, p->rec.seen.witness);
+		p->lender->users--;
+	} else {
+		vc_recording_close(&p->rec);
+	}
 	VC_FREE(p->path, p->torch, p->claimed);
 	*p = (struct place){ 0 };
 }
@@ -43,16 +59,24 @@ static bool same(const char *a, const char *b)
 
 /* One that was open to less serves who is content with it: a recording with requests for who could
  * do without, one that is in memory as a whole for who needs that. */
-static bool serves(const struct place *p, const char *path, const struct vc_recording_ask *ask)
+static bool has_read(const struct place *p, const char *path, const struct vc_recording_ask *ask)
 {
 	const struct vc_recording_ask *a = &p->ask;
 
 	return p->path && !strcmp(p->path, path) && a->device == ask->device &&
-	       a->rank == ask->rank && same(p->torch, ask->torch) &&
-	       same(p->claimed, ask->claimed) && a->total == ask->total &&
-	       a->verify == ask->verify && a->without == ask->without && a->asker == ask->asker &&
+	       a->rank == ask->rank && a->without == ask->without && a->asker == ask->asker &&
 	       a->keep == ask->keep && !(a->flags & ~ask->flags & VC_SESSION_NO_REQUESTS_OK) &&
 	       (!p->rec.streamed || !((a->flags ^ ask->flags) & VC_SESSION_IN_MEMORY));
+}
+
+/* The size of the device is of interest where segments grow (try_totals() of verify.c). */
+static bool serves(const struct place *p, const char *path, const struct vc_recording_ask *ask)
+{
+	const char *conf = p->path ? p->rec.meta->conf : NULL;
+
+	return has_read(p, path, ask) && same(p->torch, ask->torch) &&
+	       same(p->claimed, ask->claimed) && p->ask.verify == ask->verify &&
+	       (p->ask.total == ask->total || !conf || !strstr(conf, "expandable_segments"));
 }
 
 static struct place *room(struct vc_shelf *s)
@@ -67,9 +91,23 @@ static struct place *room(struct vc_shelf *s)
 	return oldest;
 }
 
-static int fill(struct place *p, const char *path, const struct vc_recording_ask *ask,
-		struct vc_error *err)
+static int borrow(struct place *p, struct place *from, struct vc_error *err)
 {
+	p->rec = vc_recording_as(&from->rec, &p->ask);
+	p->rec.path = p->path;
+	p->lender = from;
+	from->users++;
+	if (says_who(&p->rec))
+		return VC_OK;
+	p->rec.trace.memos = NULL;
+	return vc_trace_keep(&p->rec.trace, err);
+}
+
+static int fill(struct vc_shelf *s, struct place *p, const char *path,
+		const struct vc_recording_ask *ask, struct vc_error *err)
+{
+	struct place *from = NULL;
+
 	p->ask = *ask;
 	p->path = strdup(path);
 	p->torch = ask->torch ? strdup(ask->torch) : NULL;
@@ -78,7 +116,11 @@ static int fill(struct place *p, const char *path, const struct vc_recording_ask
 		"a recording", err);
 	p->ask.torch = p->torch;
 	p->ask.claimed = p->claimed;
-	VC_TRY(vc_recording_open(&p->rec, p->path, &p->ask, err));
+	for (size_t i = 0; i < PLACES; i++)
+		if (&s->at[i] != p && !s->at[i].lender && !s->at[i].rec.streamed &&
+		    has_read(&s->at[i], path, ask))
+			from = &s->at[i];
+	VC_TRY(from ? borrow(p, from, err) : vc_recording_open(&p->rec, p->path, &p->ask, err));
 	return ask->verify ? vc_verify(&p->rec, &p->ask, err) : VC_OK;
 }
 
@@ -95,7 +137,7 @@ int vc_shelf_take(struct vc_shelf *s, const char *path, const struct vc_recordin
 		p = room(s);
 		if (!p)
 			return VC_OK;
-		int r = fill(p, path, ask, err);
+		int r = fill(s, p, path, ask, err);
 		if (r < 0) {
 			empty(p);
 			return r;

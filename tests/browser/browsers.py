@@ -97,7 +97,10 @@ class Chromium(Browser):
             self.outside.append(p["request"]["url"])
 
     def open(self, path, fragment=""):
-        for url in ("about:blank", "file://" + path + fragment):
+        self.goto("file://" + path + fragment)
+
+    def goto(self, there):
+        for url in ("about:blank", there):
             self.said, self.loaded = [], False
             self.call("Page.navigate", url=url)
             while not self.loaded:

@@ -117,6 +117,15 @@ static void a_shelf_lends_what_was_read_before(void **unused)
 	b = opened(&o, &none, 0);
 	assert_ptr_equal(b.rec, first);
 	vc_session_close(&b);
+	o.capacity = 4096; /* it tells its device */
+	b = opened(&o, &none, 0);
+	assert_ptr_equal(b.rec, first);
+	vc_session_close(&b);
+	b = opened(&o, &old, 0); /* read once, verified anew */
+	assert_ptr_equal(b.rec->trace.ev, first->trace.ev);
+	assert_true(b.rec->fidelity.checked);
+	assert_string_equal(b.rec->torch, "2.4");
+	vc_session_close(&b);
 	vc_session_close(&a);
 	vc_shelf_free(o.shelf);
 }

@@ -348,7 +348,32 @@ static void runs_table(struct report *d)
 	vc_svg_put(&d->out, "</tbody></table></div>\n");
 }
 
-/* What leaks and what would help, run by run, as the terminal says it. */
+/* The changes that were tried, in the units of the page, with what makes them. */
+static void tried(struct report *d, const struct vc_result *r)
+{
+	char text[VC_SAY];
+
+	vc_grows_text(r, VC_PAGE, text, sizeof(text));
+	vc_svg_put(&d->out, "<pre>%s%e%s", *text ? "leak: " : "", text, *text ? "\n" : "");
+	vc_tries_text(r, text, sizeof(text));
+	vc_svg_put(&d->out, "%e; cheapest first, each simulated:", text);
+	for (size_t i = 0; i < r->tries.n; i++) {
+		const struct vc_try *t = &r->tries.at[i];
+
+		vc_tried_text(&(struct vc_tried){ t->text, vc_result_verdict(t->run),
+			      t->run->has_interval, t->estimate, t->run->stats.peak_reserved,
+			      t->run->low, t->run->high, r->leak.steps > 0 }, i + 1, VC_PAGE, text,
+			      sizeof(text));
+		vc_svg_put(&d->out, "\n  %e", text);
+		if (*t->paste)
+			vc_svg_put(&d->out, "\n       %e", t->paste);
+		if (*t->again)
+			vc_svg_put(&d->out, "\n       %e", t->again);
+	}
+	vc_svg_put(&d->out, "</pre>\n");
+}
+
+/* What leaks and what would help, run by run. */
 static void advice(struct report *d)
 {
 	char text[400];
@@ -363,6 +388,10 @@ static void advice(struct report *d)
 		vc_run_text(&d->runs[i], text, sizeof(text));
 		if (w->n && d->n > 1)
 			vc_svg_put(&d->out, "<p class=\"r-mut\">%e</p>\n", text);
+		if (d->runs[i].tries.n) {
+			tried(d, &d->runs[i]);
+			continue;
+		}
 		for (size_t k = 0; k < w->n; k++)
 			vc_svg_put(&d->out, "%s%e%s", k ? "\n" : "<pre>", w->line[k],
 				   k + 1 == w->n ? "</pre>\n" : "");

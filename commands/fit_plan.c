@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit_plan.c - fit --find plan: over how many cards to spread a model, and how. Each way to divide
  * the cards of --world among the names that stand in the program's arguments is a dry run of one
- * rank, and of every role where the stages of a pipeline differ. */
+ * rank, and of every role where the stages of a pipeline differ. Their kernels are played against
+ * each other; among what fits, the least time for the same work comes first. */
+#include <glob.h>
 #include <unistd.h>
 
 #include "commands/fit_find.h"
@@ -10,10 +12,10 @@
 #include "common/value.h"
 #include "common/vec.h"
 #include "simulator/replay/cards.h"
-#include "simulator/replay/result.h"
+#include "simulator/time/time.h"
 
 enum { FITS = 0, NEVER = 3, UNDECIDED = 6 };
-enum { TP, CP, PP, EP, DP, NAMES, MACHINE = 8, MOST_PLANS = 4096 };
+enum { TP, CP, PP, EP, DP, NAMES, MACHINE = 8, MOST_PLANS = 4096, ROLES = 64 };
 static const char *const names[NAMES] = { "tp", "cp", "pp", "ep", "dp" };
 
 struct way {
@@ -22,6 +24,8 @@ struct way {
 	int code;             /* of the dry run */
 	enum vc_verdict verdict;
 	uint64_t used, left, roles, rank; /* of the role that needs most */
+	struct vc_timing time;            /* step_ns 0: not known */
+	double flops, pace;               /* of a step, of all cards; ns for equal work */
 };
 
 struct find {
@@ -120,23 +124,59 @@ static int read_report(const char *path, struct way *w, struct vc_error *err)
 	return report ? VC_OK : (int)err->status;
 }
 
+/* The recordings of the roles; time stays 0 where one of them does not tell it. */
+static int read_times(const struct find *f, struct way *w, struct vc_error *err)
+{
+	struct vc_run_options o = vc_run_options_none();
+	struct vc_session *s = calloc(ROLES, sizeof(*s)), *each[ROLES];
+	char pattern[240];
+	glob_t at = { 0 };
+	size_t n = 0;
+	int r = s ? VC_OK : vc_nomem(err, "the roles of a layout");
+
+	o.speed = f->ask->run->speed;
+	snprintf(pattern, sizeof(pattern), "%s/plan*.vct", f->folder);
+	if (r == VC_OK && glob(pattern, 0, NULL, &at) != 0)
+		at.gl_pathc = 0;
+	for (; r == VC_OK && n < at.gl_pathc && n < ROLES; n++) {
+		each[n] = &s[n];
+		r = vc_session_open_one(&s[n], &o, at.gl_pathv[n], 0, err);
+		if (r == VC_OK)
+			r = vc_time_open(&s[n], err);
+		if (r == VC_OK && vc_time_profile(&s[n]))
+			w->flops += vc_time_profile(&s[n])->shares.flops;
+	}
+	if (r == VC_OK && n)
+		r = vc_time_ranks(each, n, &w->time, err);
+	if (n)
+		w->flops *= (double)f->ask->world / (double)n;
+	for (size_t i = 0; i < n; i++)
+		vc_session_close(&s[i]);
+	for (size_t i = 0; i < at.gl_pathc; i++)
+		unlink(at.gl_pathv[i]);
+	globfree(&at);
+	free(s);
+	return r == VC_ENOMEM || (r < 0 && f->ask->run->speed) ? r : VC_OK;
+}
+
 static int execute(const struct find *f, struct way *w, size_t argc, char **argv,
 		   const char *report, struct vc_error *err)
 {
-	char world[24], capacity[24], log[240];
-	const char *more[] = { "--world", world, "--report", report,
+	char world[24], capacity[24], log[240], file[240];
+	const char *more[] = { "--world", world, "--stacks", "off", "--report", report,
 			       w->at[PP] > 1 ? "--roles" : NULL, NULL };
 	struct vc_param_value at[NAMES];
 
 	snprintf(world, sizeof(world), "%llu", (unsigned long long)f->ask->world);
 	snprintf(capacity, sizeof(capacity), "%llu", (unsigned long long)f->capacity);
 	snprintf(log, sizeof(log), "%s/log", f->folder);
+	snprintf(file, sizeof(file), "%s/plan.vct", f->folder);
 	for (int i = 0; i < NAMES; i++)
 		at[i] = (struct vc_param_value){ (char *)(uintptr_t)names[i], (double)w->at[i] };
 	return vc_trial_run(&(struct vc_trial){ .verb = "dryrun", .gpu = f->card->name,
 			    .capacity = f->capacity != f->card->total ? capacity : NULL,
 			    .more = more, .at = at, .n = NAMES, .argv = argv, .argc = argc,
-			    .log = log }, NULL, &w->code, err);
+			    .log = log }, file, &w->code, err);
 }
 
 static int try_way(struct find *f, struct way *w, size_t argc, char **argv, struct vc_error *err)
@@ -153,6 +193,7 @@ static int try_way(struct find *f, struct way *w, size_t argc, char **argv, stru
 	w->end = access(report, R_OK) == 0 ? RAN : FAILED;
 	if (w->end == RAN)
 		VC_TRY(read_report(report, w, err));
+	VC_TRY(read_times(f, w, err));
 	/* an error of its own says nothing about memory */
 	if (w->code && w->verdict == VC_FITS)
 		w->end = FAILED;
@@ -198,10 +239,38 @@ static int try_all(struct find *f, size_t argc, char **argv, struct vc_error *er
 
 /* ---- the answer ---- */
 
+/* A layout that computes more than SAME of what the least does trains on more samples a step: its
+ * time counts for as many. */
+#define SAME 1.25
+
+static void set_paces(struct find *f)
+{
+	double least = INFINITY;
+
+	for (size_t i = 0; i < f->tried; i++)
+		if (f->way[i].flops > 0)
+			least = fmin(least, f->way[i].flops);
+	for (size_t i = 0; i < f->tried; i++) {
+		struct way *w = &f->way[i];
+		double more = w->flops > SAME * least ? w->flops / least : 1;
+
+		w->pace = w->time.step_ns ? (double)w->time.step_ns / more : INFINITY;
+	}
+}
+
+static uint64_t two_digits(uint64_t ns)
+{
+	uint64_t unit = 1;
+
+	while (ns / unit >= 100)
+		unit *= 10;
+	return (ns + unit / 2) / unit * unit;
+}
+
 VC_COMPARE(by_need, struct way,
 	   VC_THEN(VC_ORDER(x->end != RAN, y->end != RAN),
-		   VC_THEN(VC_ORDER(x->end != FAILED, y->end != FAILED),
-			   VC_THEN(VC_ORDER(x->verdict, y->verdict),
+		   VC_THEN(VC_ORDER(x->verdict, y->verdict),
+			   VC_THEN(VC_ORDER(x->pace, y->pace),
 				   VC_THEN(VC_ORDER(x->used, y->used), by_share(x, y))))))
 
 static const char *words_of(const struct way *w)
@@ -214,11 +283,16 @@ static const char *words_of(const struct way *w)
 
 static void say_way(struct vc_emit *e, const struct find *f, const struct way *w)
 {
-	bool ran = w->end == RAN;
+	bool ran = w->end == RAN, timed = ran && w->time.step_ns;
 
 	vc_emit_object(e, NULL, NULL);
 	for (int i = 0; i < NAMES; i++)
 		vc_emit_uint(e, names[i], f->named[i] || i == DP ? names[i] : NULL, w->at[i]);
+	vc_emit_uint(vc_emit_known(e, timed), "step_ns", NULL, w->time.step_ns);
+	vc_emit_ns(vc_emit_known(e, timed), NULL, "a step", two_digits(w->time.step_ns));
+	vc_emit_uint(vc_emit_known(e, timed), "step_low_ns", NULL, w->time.low_ns);
+	vc_emit_uint(vc_emit_known(e, timed), "step_high_ns", NULL, w->time.high_ns);
+	vc_emit_uint(vc_emit_known(e, ran && w->flops > 0), "flops", NULL, (uint64_t)w->flops);
 	vc_emit_bytes(vc_emit_known(e, ran), "peak_used", "peak", w->used);
 	vc_emit_bytes(vc_emit_known(e, ran), "left", "left", w->left);
 	vc_emit_uint(vc_emit_known(e, ran), "rank", "at rank", w->rank);
@@ -241,7 +315,7 @@ static int say(const struct find *f, struct vc_error *err)
 	vc_emit_bytes(e, "capacity", NULL, f->capacity);
 	vc_emit_uint(e, "world", NULL, f->ask->world);
 	vc_emit_uint(e, "untried", NULL, f->n - f->tried);
-	vc_emit_line(e, "%llu cards of %s; those that fit first, the least memory first",
+	vc_emit_line(e, "%llu cards of %s; of those that fit the fastest first",
 		     (unsigned long long)f->ask->world, f->card->title);
 	vc_emit_array(e, "plans", "");
 	for (size_t i = 0; i < f->tried; i++)
@@ -250,8 +324,8 @@ static int say(const struct find *f, struct vc_error *err)
 	if (f->n > f->tried)
 		vc_emit_line(e, "%zu layouts with more cards on one sample were not tried "
 			     "(--trials)", f->n - f->tried);
-	vc_emit_line(e, "Dry runs know memory, not time: of layouts that fit, one with fewer cards "
-		     "on a sample is usually faster.");
+	vc_emit_line(e, "Times are computed from what kernels do: rough. Layouts that train on "
+		     "more samples a step rank by the time for as many.");
 	vc_emit_end(e);
 	return vc_emit_done(e, err);
 }
@@ -308,6 +382,7 @@ static int find_plan(const struct vc_fit_ask *ask, size_t argc, char **argv,
 		r = try_all(&f, argc, argv, &con->err);
 	vc_progress_close(f.progress);
 	if (r == VC_OK) {
+		set_paces(&f);
 		vc_sort(f.way, f.tried, sizeof(*f.way), by_need);
 		r = say(&f, &con->err);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp_text.h - the texts of python/mcp_server.py and python/env.py, which the build puts in. */
+/* mcp_text.h - the texts of python/mcp_server.py, env.py and probe.py, which the build puts in. */
 #pragma once
 
-extern const char vc_mcp_text[], vc_env_text[];
+extern const char vc_mcp_text[], vc_env_text[], vc_probe_text[];

@@ -26,8 +26,9 @@ struct vc_kernel_work {
 	double flops, read, written; /* operations and bytes */
 	/* Products and convolutions (as products): m, n, k, batch. Attention: batch x heads,
 	 * queries, keys, width of a head. Collectives: ranks, this rank, the number of the
-	 * communicator, the other rank. A graph: kernels; its bytes are those of kernels that do
-	 * not compute. All others: blocks, threads of one. */
+	 * communicator, the other rank. A graph: kernels, products that wait for each other; its
+	 * bytes are those of kernels that do not compute. All others: blocks, threads of one; of
+	 * a sum how many blocks make one result. */
 	uint64_t dim[VC_WORK_DIMS];
 };
 

@@ -168,6 +168,42 @@ VC_API(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, void *h, int m
 	return unknown_size("cuDNN batch norm, reserve", (elements + 7) / 8, size);
 }
 
+/* A block for each channel, which reads its part of x (and of dy) once, and writes as much as x. */
+static int normalize(struct handle *h, const char *name, const struct vc_cudnn_tensor *x, int reads)
+{
+	struct vc_kernel_work w = { .kind = VC_WORK_REDUCTION, .type = "fp32",
+				    .dim = { 1, 512, 1, 0 } };
+	void *stream;
+	double bytes = x ? (double)vc_cudnn_width(x->type) : 0;
+
+	for (int i = 0; x && i < x->n; i++)
+		bytes *= x->size[i];
+	w.dim[0] = x && x->n > 1 ? (uint64_t)x->size[1] : 1;
+	w.read = reads * bytes;
+	w.written = bytes;
+	cudnnGetStream(h, &stream);
+	return vc_null_known_work(name, stream, &w);
+}
+
+VC_API(int, cudnnBatchNormalizationForwardTrainingEx, struct handle *h, int mode, int ops,
+       void *alpha, void *beta, const struct vc_cudnn_tensor *x)
+{
+	return normalize(h, "cudnn_bn_fw_tr", x, 1);
+}
+
+VC_API(int, cudnnBatchNormalizationForwardInference, struct handle *h, int mode, void *alpha,
+       void *beta, const struct vc_cudnn_tensor *x)
+{
+	return normalize(h, "cudnn_bn_fw_inf", x, 1);
+}
+
+VC_API(int, cudnnBatchNormalizationBackwardEx, struct handle *h, int mode, int ops, void *alpha,
+       void *beta, void *alpha_parameters, void *beta_parameters,
+       const struct vc_cudnn_tensor *x)
+{
+	return normalize(h, "cudnn_bn_bw", x, 2);
+}
+
 /* One random state of 16 bytes for every thread the card can hold. */
 VC_API(int, cudnnDropoutGetStatesSize, void *h, size_t *size)
 {

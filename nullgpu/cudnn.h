@@ -17,3 +17,5 @@ struct vc_cudnn_tensor {
 size_t vc_cudnn_width(int type);
 
 VC_SHARED size_t cudnnGetVersion(void);
+struct handle;
+VC_SHARED int cudnnGetStream(struct handle *h, void **stream);

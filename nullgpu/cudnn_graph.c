@@ -500,8 +500,6 @@ VC_API(int, cudnnBackendGetAttribute, struct vc_cudnn_node *d, int name, int typ
 	return 0;
 }
 
-VC_SHARED int cudnnGetStream(void *h, void **stream);
-
 /* A program that runs a second plan of one list measures them (torch.backends.cudnn.benchmark):
  * which it keeps is not known here. */
 static void notice_measuring(const struct vc_cudnn_node *plan)
@@ -517,7 +515,7 @@ static void notice_measuring(const struct vc_cudnn_node *plan)
 	ran[i].engine = plan->engine;
 }
 
-VC_API(int, cudnnBackendExecute, void *h, const struct vc_cudnn_node *plan, void *pack)
+VC_API(int, cudnnBackendExecute, struct handle *h, const struct vc_cudnn_node *plan, void *pack)
 {
 	static const char *const names[] = VC_NULL_NAMES("cudnn_plan");
 	void *stream;

@@ -136,6 +136,48 @@ VC_API(int, cudnnGetRNNWeightSpaceSize, void *h, const struct rnn *r, size_t *si
 	return 0;
 }
 
+/* Of all layers: a product with the input of all steps at once, and for each step one with the
+ * state and what the cell does with it, one after another: so many kernels a step. */
+static int compute(struct handle *h, const char *name, const struct rnn *r, const struct data *d,
+		   double kernels)
+{
+	double width = (double)vc_cudnn_width(r->type), rows = (double)d->rows;
+	double each = (double)gates(r) * r->hidden, below, in, state = output(r);
+	struct vc_kernel_work w = { .kind = VC_WORK_GRAPH };
+	void *stream;
+
+	snprintf(w.type, sizeof w.type, "%s", width > 2 ? "tf32" : "bf16");
+	for (int layer = 0; layer < r->layers * directions(r); layer++) {
+		below = (double)matrix_columns(r, layer, 0);
+		in = width * rows * (below + 2 * each);
+		w.flops += 2 * rows * each * (below + state);
+		w.dim[0] += 1 + (uint64_t)(kernels * d->steps);
+		w.dim[1] += kernels > 0 ? (uint64_t)d->steps : 0;
+		w.read += in + width * each * (below + (kernels > 0 ? d->steps : 1) * state);
+		w.written += width * rows * each;
+	}
+	cudnnGetStream(h, &stream);
+	return vc_null_known_work(name, stream, &w);
+}
+
+VC_API(int, cudnnRNNForward, struct handle *h, const struct rnn *r, int mode, void *lengths,
+       const struct data *x)
+{
+	return compute(h, "cudnn_rnn_forward", r, x, 2);
+}
+
+VC_API(int, cudnnRNNBackwardData_v8, struct handle *h, const struct rnn *r, void *lengths,
+       const struct data *y)
+{
+	return compute(h, "cudnn_rnn_backward_data", r, y, 3);
+}
+
+VC_API(int, cudnnRNNBackwardWeights_v8, struct handle *h, const struct rnn *r, int add,
+       void *lengths, const struct data *x)
+{
+	return compute(h, "cudnn_rnn_backward_weights", r, x, 0);
+}
+
 static void describe(struct vc_cudnn_tensor *t, int type, int64_t rows, int64_t columns)
 {
 	*t = (struct vc_cudnn_tensor){ .type = type, .n = 3,

@@ -24,6 +24,8 @@ const struct vc_option vc_run_options[] = {
 	  "torch.cuda.set_per_process_memory_fraction(F) from the start", NULL },
 	{ 0, "set", VC_O_LIST, AT(set), "NAME=VALUE",
 	  "another value of a recorded parameter", NULL },
+	{ 0, "speed", VC_O_FILE, AT(speed), "FILE",
+	  "measured speeds of a card (vramcast probe), for the time of a step", NULL },
 	{ 0, "by", VC_O_TEXT, AT(by), "rerun|recordings|auto",
 	  "who answers for other values: the program, run again without a card; what the "
 	  "recordings imply; or the program where it can", "auto" },

@@ -23,6 +23,7 @@ struct vc_run_options {
 	const struct vc_runner *runner; /* of the command, see rerun.h; NULL: none */
 	const struct vc_console *console; /* of the command, for its runner */
 	struct vc_shelf *shelf;       /* of the command, see shelf.h; NULL: each reads its own */
+	const char *speed;           /* measured speeds of a card, or NULL */
 	const char *by, *program;    /* rerun | recordings | auto; what is run */
 	uint64_t seeds;              /* runs, where the data decide; VC_NOT_GIVEN: 3 */
 };

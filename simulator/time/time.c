@@ -4,8 +4,10 @@
 
 #include <pthread.h>
 
+#include "common/kernel_name.h"
 #include "common/vec.h"
 #include "simulator/time/time_change.h"
+#include "simulator/time/time_speeds.h"
 #include "simulator/time/time_tempo.h"
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/session/whatif.h"
@@ -13,6 +15,7 @@
 struct vc_time {
 	struct vc_keeps keeps;                /* first: what the session knows of it */
 	struct vc_profile *profile; size_t n; /* one per recording */
+	struct vc_speeds speeds;              /* --speed */
 	struct vc_tempo tempo;                /* over those with steps */
 	char axis[VC_TEMPO_AXES][VC_PARAM_TEXT];
 	pthread_mutex_t lock;                 /* of tempo, which matches when first asked */
@@ -143,6 +146,7 @@ static void drop(struct vc_keeps *k)
 	vc_tempo_fini(&t->tempo);
 	for (size_t i = 0; i < t->n; i++)
 		vc_profile_fini(&t->profile[i]);
+	vc_speeds_fini(&t->speeds);
 	pthread_mutex_destroy(&t->lock);
 	VC_FREE(t->profile, t);
 }
@@ -156,6 +160,9 @@ int vc_time_open(struct vc_session *s, struct vc_error *err)
 
 	for (size_t i = 0; i < n; i++)
 		any |= has_kernels(recording(s, i));
+	if (!any && s->opt->speed)
+		return vc_fail(err, VC_EUSAGE, "--speed: no kernels were recorded, so no time can "
+			       "be computed with it");
 	if (!any || s->time)
 		return VC_OK;
 	t = calloc(1, sizeof(*t));
@@ -166,8 +173,12 @@ int vc_time_open(struct vc_session *s, struct vc_error *err)
 	pthread_mutex_init(&t->lock, NULL);
 	t->keeps.drop = drop;
 	s->time = &t->keeps;
-	for (; r == VC_OK && t->n < n; t->n++)
+	if (s->opt->speed)
+		r = vc_speeds_read(&t->speeds, s->opt->speed, err);
+	for (; r == VC_OK && t->n < n; t->n++) {
+		t->profile[t->n].speeds = &t->speeds;
 		r = read_profile(recording(s, t->n), &t->profile[t->n], err);
+	}
 	if (r == VC_OK)
 		build(t, s);
 	return r;
@@ -339,6 +350,19 @@ static void settle(const struct vc_session *s, const struct vc_plan *plan,
 	r->stats.predicted_ns = (uint64_t)fmax(whole, step * (double)(p->steps ? p->steps : 1));
 }
 
+/* Whether too much of its step is of kernels that nobody knows; the reason goes to why. */
+static bool is_unknown(const struct vc_profile *p, char *why, size_t n)
+{
+	char name[VC_KERNEL_NAME];
+
+	if (!p->card || p->shares.unknown <= VC_TIME_UNKNOWN * p->shares.ns)
+		return false;
+	snprintf(why, n, "%.0f %% of it is of kernels of which nobody knows what they compute, as "
+		 "%.60s ('vramcast probe' measures kernels)",
+		 100 * p->shares.unknown / p->shares.ns, vc_kernel_name(p->shares.name, name));
+	return true;
+}
+
 /* What the plan makes of a step. 1: unknown, the reason is in o->why. */
 static int predict(const struct vc_session *s, const struct vc_plan *plan, struct vc_timing *o,
 		   struct vc_tempo_answer *a, struct vc_error *err)
@@ -354,6 +378,8 @@ static int predict(const struct vc_session *s, const struct vc_plan *plan, struc
 			 "no kernels were recorded");
 		return 1;
 	}
+	if (is_unknown(t->tempo.at[0], o->why, sizeof(o->why)))
+		return 1;
 	rc = vc_change_read(s, t->tempo.at[0], plan, &c, o->why, sizeof(o->why));
 	for (size_t i = 0; rc == VC_OK && i < t->tempo.axes; i++) {
 		ask.x[i] = target(s, t->axis[i]);
@@ -424,7 +450,8 @@ int vc_time_ranks(struct vc_session *const *s, size_t n, struct vc_timing *o, st
 	for (size_t i = 0; known && i < n; i++) {
 		struct vc_time *t = (struct vc_time *)s[i]->time;
 
-		known = t && t->n && t->profile[0].card && t->profile[0].steps;
+		known = t && t->n && t->profile[0].card && t->profile[0].steps &&
+			!is_unknown(&t->profile[0], o->why, sizeof(o->why));
 		if (known)
 			who[i] = (struct vc_player){ &t->profile[0], s[i]->rec->meta };
 	}

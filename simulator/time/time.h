@@ -7,6 +7,9 @@
 #include "simulator/session/session.h"
 #include "simulator/time/time_profile.h"
 
+/* Of a step, what may be of kernels that nobody knows before its time is unknown. */
+#define VC_TIME_UNKNOWN 0.25
+
 /* Read the kernels of the session's recordings into s->time; nothing where there are none. Closed
  * with the session. Sessions made from it by vc_session_at share it. Errors: VC_ENOMEM, or those of
  * reading the file again when it is streamed. */

@@ -30,6 +30,13 @@ static const struct speed speeds[] = {
 #define ATTENTION_BLOCK_NS 5500.0
 #define LATER_BLOCK_NS 1500.0 /* since 10.0: SimuMax */
 #define TILE_NS 700.0
+/* Of the bandwidth, what as many multiprocessors could move as a sum has blocks; ns until several
+ * blocks have told each other their part of one result (tests/time/kernels.py, batch 4). */
+#define ONE_SM 1.5
+#define TOGETHER_NS 4000.0
+/* Of the bandwidth, what a kernel gains whose bytes lie in the second-level cache since the one
+ * before it (the same), less the more of the cache they take. */
+#define CACHED 0.6
 /* Of the rate with 16 bit, what a product reaches whose rows do not begin on 16 bytes: the kernels
  * of Ampere (TraceLens, 30,522 columns). */
 #define MISALIGNED 0.3
@@ -56,18 +63,18 @@ static const struct link links[] = {
 
 /* From one to one. Those of a group are one operation: the first bears what it takes at least, and
  * what comes in while others go out takes no longer. */
-static struct vc_cost message(const struct vc_card *c, const struct vc_kernel_work *w,
+static struct vc_costs message(const struct vc_card *c, const struct vc_kernel_work *w,
 			      const struct link *l, bool in)
 {
 	bool alone = *w->type == '-', own = w->dim[1] == w->dim[3];
 	double ns = own ? 2 * w->read / c->bandwidth_gbs : in && !alone ? 0 : w->read / l->one;
 
-	return (struct vc_cost){ ns + (*w->type == 'n' ? 0.001 : 1e3 * l->least), l->doubt / 100 };
+	return (struct vc_costs){ ns + (*w->type == 'n' ? 0.001 : 1e3 * l->least), l->doubt / 100 };
 }
 
 /* A collective of so many bytes, of the whole buffer: each rank sends and receives all but its own
  * part, for a sum twice. */
-static struct vc_cost collective(const struct vc_card *c, const struct vc_kernel_work *w,
+static struct vc_costs collective(const struct vc_card *c, const struct vc_kernel_work *w,
 				 const char *name)
 {
 	double ranks = (double)w->dim[0], part = ranks > 0 ? (ranks - 1) / ranks : 0;
@@ -77,14 +84,14 @@ static struct vc_cost collective(const struct vc_card *c, const struct vc_kernel
 	while (l->cc && l->cc != c->cc_major * 10 + c->cc_minor)
 		l++;
 	if (ranks < 2)
-		return (struct vc_cost){ 2000, 0.5 };
+		return (struct vc_costs){ 2000, 0.5 };
 	rate = strstr(name, "Reduce") && !strstr(name, "Scatter") ? l->sum / 2 :
 	       strstr(name, "AlltoAll") ? l->all : l->spread;
 	if (strstr(name, "Send") || strstr(name, "Recv"))
 		return message(c, w, l, !strcmp(name, "ncclRecv"));
 	if (ranks > 8)
 		rate = fmin(rate, l->far);
-	return (struct vc_cost){ 1e3 * (l->least + l->each * (ranks - 1)) +
+	return (struct vc_costs){ 1e3 * (l->least + l->each * (ranks - 1)) +
 				 part * w->written / rate, l->doubt / 100 };
 }
 
@@ -123,8 +130,11 @@ static double up(double n, double by)
 /* Tiles of a product, and the share of the rate that one of that size reaches. */
 static const struct { double m, n, share; } tiles[] = {
 	{ 256, 128, 1 }, { 128, 256, 1 }, { 128, 128, 1 }, { 128, 64, 0.85 }, { 64, 128, 0.85 },
-	{ 64, 64, 0.75 }, { 32, 64, 0.5 }, { 64, 32, 0.5 },
+	{ 64, 64, 0.75 }, { 32, 64, 0.5 }, { 64, 32, 0.5 }, { 32, 32, 0.35 },
 };
+/* A sum is cut into parts of at least so many, without tensor cores and with them; those of a batch
+ * are not. */
+enum { CUT_FP32 = 256, CUT = 1024 };
 
 /* ns of the product with the tiles that serve it best. */
 static double product(const struct vc_card *c, const struct vc_kernel_work *w, double rate)
@@ -132,11 +142,12 @@ static double product(const struct vc_card *c, const struct vc_kernel_work *w, d
 	double m = (double)w->dim[0], n = (double)w->dim[1], k = (double)w->dim[2];
 	double batch = (double)w->dim[3], sms = c->sms, best = INFINITY;
 	double each = m * n * k * batch > 0 ? w->flops / (m * n * k * batch) : 2;
+	double part = strcmp(w->type, "fp32") ? CUT : CUT_FP32;
 
 	for (size_t i = 0; i < sizeof(tiles) / sizeof(*tiles); i++) {
 		double many = up(m, tiles[i].m) * up(n, tiles[i].n) * batch;
 		/* a long sum is cut where there are few tiles */
-		double cuts = fmax(1, fmin(floor(sms / many), floor(k / 1024)));
+		double cuts = batch > 1 ? 1 : fmax(1, fmin(floor(sms / many), floor(k / part)));
 		double waves = up(many * cuts, sms);
 		double one = tiles[i].m * tiles[i].n * each * k / cuts;
 		double ns = waves * (TILE_NS + one / (rate / sms * tiles[i].share) * 1e9) +
@@ -152,7 +163,8 @@ static double attention(const struct vc_card *c, const struct vc_kernel_work *w,
 	double heads = (double)w->dim[0], q = (double)w->dim[1], k = (double)w->dim[2];
 	double d = (double)w->dim[3], sms = c->sms, all = 4 * heads * q * k * d;
 	bool backward = w->flops > 1.1 * all; /* five products, not two */
-	double side = d > 64 ? 64 : 128, rows = up(q, 128), columns = up(k, side);
+	double side = d > 64 ? 64 : 128;
+	double rows = up(backward ? k : q, 128), columns = up(backward ? q : k, side);
 	double full = (backward ? 2.5 : 1) * all;
 	bool causal = w->flops < 0.95 * full;
 	double blocks = heads * rows, walk = causal ? (columns + 1) / 2 : columns;
@@ -188,7 +200,7 @@ static double element(const char *type)
 
 /* Kernels one after another, of which only the sums are known: products reach what they do
  * elsewhere, the others what additions do. */
-static struct vc_cost graph(const struct vc_card *c, const struct vc_kernel_work *w)
+static struct vc_costs graph(const struct vc_card *c, const struct vc_kernel_work *w)
 {
 	struct vc_kernel_work part = { .kind = VC_WORK_GEMM };
 	const struct speed *s;
@@ -196,12 +208,41 @@ static struct vc_cost graph(const struct vc_card *c, const struct vc_kernel_work
 
 	memcpy(part.type, w->type, sizeof(part.type));
 	s = speed_of(c, &part);
+	if (s && w->dim[1])
+		ns += (s->least - NODE_NS) * (double)w->dim[1];
 	if (w->flops > 0)
 		ns += w->flops / (PART * s->compute * vc_cost_peak(c, w->type)) * 1e9;
-	return (struct vc_cost){ ns + (w->read + w->written) / (PART * c->bandwidth_gbs), 0.5 };
+	return (struct vc_costs){ ns + (w->read + w->written) / (PART * c->bandwidth_gbs), 0.5 };
 }
 
-struct vc_cost vc_cost_of(const struct vc_card *c, const struct vc_kernel_work *w,
+/* Bytes of the second-level cache, by compute capability: NVIDIA's white papers. */
+static double cache_of(const struct vc_card *c)
+{
+	static const struct { int cc; double mib; } caches[] = {
+		{ 120, 96 }, { 103, 126 }, { 100, 126 }, { 90, 50 }, { 89, 72 }, { 80, 40 },
+		{ 0, 6 },
+	};
+	size_t i = 0;
+
+	while (caches[i].cc && caches[i].cc != c->cc_major * 10 + c->cc_minor)
+		i++;
+	return caches[i].mib * 1048576;
+}
+
+/* Of a kernel that hardly computes. */
+static double moving(const struct vc_card *c, const struct vc_kernel_work *w, const struct speed *s)
+{
+	double bytes = w->read + w->written, rate = s->move * c->bandwidth_gbs;
+	bool sum = w->kind == VC_WORK_REDUCTION && w->dim[2] && c->sms;
+
+	if (w->kind != VC_WORK_GATHER && w->kind != VC_WORK_OPTIMIZER)
+		rate *= 1 + CACHED * fmax(0, 1 - bytes / cache_of(c));
+	if (sum)
+		rate = fmin(rate, ONE_SM * c->bandwidth_gbs * (double)w->dim[0] / c->sms);
+	return bytes / rate + (sum && w->dim[2] > 1 ? TOGETHER_NS : 0);
+}
+
+struct vc_costs vc_cost_of(const struct vc_card *c, const struct vc_kernel_work *w,
 			  const char *name)
 {
 	if (w->kind == VC_WORK_COLLECTIVE)
@@ -212,8 +253,9 @@ struct vc_cost vc_cost_of(const struct vc_card *c, const struct vc_kernel_work *
 	double ns, bytes = w->read + w->written;
 
 	if (!s || !(c->bandwidth_gbs > 0))
-		return (struct vc_cost){ 0 };
-	ns = bytes / (s->move * c->bandwidth_gbs);
+		return (struct vc_costs){ 0 };
+	ns = w->kind == VC_WORK_GEMM || w->kind == VC_WORK_CONV || w->kind == VC_WORK_ATTENTION ?
+		     bytes / (s->move * c->bandwidth_gbs) : moving(c, w, s);
 	if (strstr(name, "CatArray"))
 		ns = bytes / (0.27 * c->bandwidth_gbs);
 	else if ((w->kind == VC_WORK_ELEMENTWISE || w->kind == VC_WORK_COPY) && c->sms &&
@@ -221,5 +263,5 @@ struct vc_cost vc_cost_of(const struct vc_card *c, const struct vc_kernel_work *
 		ns = fmax(ns, w->written / element(w->type) / (OFFSETS * c->sms) * 1e9);
 	if (w->kind == VC_WORK_GEMM || w->kind == VC_WORK_CONV || w->kind == VC_WORK_ATTENTION)
 		ns = fmax(ns, computing(c, w, s));
-	return (struct vc_cost){ s->least + ns, s->doubt / 100 };
+	return (struct vc_costs){ s->least + ns, s->doubt / 100 };
 }

@@ -49,15 +49,16 @@ uint64_t vc_kernel_token(const char *name)
 	uint64_t h = 0xcbf29ce484222325ull;
 
 	if (strstr(name, "splitK") || strstr(name, "splitk_reduce") || strstr(name, "split_k"))
-		return 3;
+		return VC_TOKEN_PARTS;
 	if (has(name, attentions))
-		return back ? 5 : 4;
+		return back ? VC_TOKEN_ATTENTION_BACKWARD : VC_TOKEN_ATTENTION;
 	if (wide && !strstr(name, "at::native") && !strstr(name, "N2at6native"))
-		return has(name, convolutions) && !has(name, products) ? 2 : 1;
+		return has(name, convolutions) && !has(name, products) ?
+			VC_TOKEN_CONVOLUTION : VC_TOKEN_PRODUCT;
 	for (; *name; name++)
 		if (!isdigit((unsigned char)*name))
 			h = mix(h, (unsigned char)*name);
-	return h;
+	return h | 1;
 }
 
 enum vc_kernel_call vc_kernel_call(const char *name)

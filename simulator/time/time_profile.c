@@ -2,7 +2,7 @@
 /* time_profile.c - see time_profile.h */
 #include "simulator/time/time_profile.h"
 #include "common/vec.h"
-#include "simulator/time/time_cost.h"
+#include "simulator/time/time_speeds.h"
 
 enum { CYCLES = 32 }; /* steps of which the typical one is the median: more change nothing */
 
@@ -269,7 +269,8 @@ static void shares(struct vc_profile *p)
 
 		s->ns += b->ns;
 		s->kind[known ? w.kind : VC_WORK_OTHER] += b->ns;
-		counts = known && vc_kernel_work_is_known(&w);
+		counts = known && (vc_kernel_work_is_known(&w) ||
+				   vc_speeds_have(p->speeds, p->card, &w, b->name));
 		s->flops += counts ? w.flops : 0;
 		if (counts || b->kind != VC_OP_KERNEL)
 			continue;

@@ -48,6 +48,7 @@ struct vc_profile {
 	bool modelled; /* recorded on the null GPU: times are computed, host work is not in them
 			*/
 	const struct vc_card *card; /* modelled: that they were played on (time_replay.c) */
+	const struct vc_speeds *speeds; /* measured, of --speed; lent; NULL: none */
 	double least, most; /* then: how long the steps may be, as shares of how long they are */
 	struct vc_shares {
 		double kind[VC_WORK_KINDS]; /* ns of the typical step's kernels, by kind */
@@ -98,7 +99,9 @@ double vc_profile_ideal(const struct vc_profile *p, const struct vc_card *card);
 
 /* Hashes of a kernel's name: as it is, and without what a library varies between sizes. */
 uint64_t vc_kernel_exact(const char *name);
-uint64_t vc_kernel_token(const char *name);
+uint64_t vc_kernel_token(const char *name); /* odd */
+enum { VC_TOKEN_PRODUCT = 1, VC_TOKEN_CONVOLUTION = 3, VC_TOKEN_PARTS = 5, VC_TOKEN_ATTENTION = 7,
+       VC_TOKEN_ATTENTION_BACKWARD = 9 };
 
 /* What kind of limit a kernel's name suggests: matrix products and convolutions count operations,
  * everything else moves bytes. half: on tensor cores with 16-bit inputs. */

@@ -7,8 +7,7 @@
  * full queue, make the program wait. */
 #include "common/map.h"
 #include "common/vec.h"
-#include "simulator/time/time_cost.h"
-#include "simulator/time/time_profile.h"
+#include "simulator/time/time_speeds.h"
 
 /* What PyTorch and Python need from one launch to the next: 5 to 10 us on a fast machine with fused
  * operations, 37 us measured on the machine of docs/measurements/gpu.md (tests/tracer/gpu_train.py,
@@ -24,8 +23,8 @@ struct play {
 	struct vc_profile *p;
 	const struct vc_meta *meta;
 	const struct vc_card *card;
-	struct vc_cost *cost;    /* of each operation */
-	struct known { uint32_t name; struct vc_cost cost; } *known; /* of the last by site */
+	struct vc_costs *cost;    /* of each operation */
+	struct known { uint32_t name; struct vc_costs cost; } *known; /* of the last by site */
 	int64_t *after;          /* the operation on another stream that it waits for, or NONE */
 	double *ready;           /* of each stream: the end of its last operation */
 	uint32_t streams;
@@ -54,14 +53,14 @@ static void cost_of(struct play *y, size_t i)
 	const char *name = o->name < y->meta->strings ? y->meta->string[o->name] : "";
 	struct vc_kernel_work w;
 
-	y->cost[i] = (struct vc_cost){ (double)(o->end - o->start), 0.5 };
+	y->cost[i] = (struct vc_costs){ (double)(o->end - o->start), 0.5 };
 	if (o->kind != VC_OP_KERNEL || !o->work || o->work >= y->meta->frames)
 		return;
 	struct known *k = &y->known[o->work];
 	if (k->name != o->name + 1) {
 		*k = (struct known){ .name = o->name + 1 };
 		if (work_of(y->meta, o->work, &w))
-			k->cost = vc_cost_of(y->card, &w, name);
+			k->cost = vc_speeds_cost(y->p->speeds, y->card, &w, name);
 	}
 	if (k->cost.ns > 0)
 		y->cost[i] = k->cost;
@@ -97,7 +96,7 @@ static int find_waits(struct play *y, struct vc_error *err)
 
 struct speed { double dispatch; int bound; }; /* bound: -1 as fast as may be, 1 as slow */
 
-static double lasts(const struct vc_cost *c, int bound)
+static double lasts(const struct vc_costs *c, int bound)
 {
 	return bound < 0 ? c->ns / (1 + c->doubt) : bound > 0 ? c->ns * (1 + c->doubt) : c->ns;
 }

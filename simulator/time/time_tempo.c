@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_tempo.c - see time_tempo.h */
 #include "simulator/time/time_tempo.h"
-#include "simulator/time/time_cost.h"
+#include "simulator/time/time_speeds.h"
 #include "common/vec.h"
 
 #define WAITING                                                                                  \
@@ -150,16 +150,18 @@ static double kernel_at(const struct work *w, size_t i, const double *x, int bou
 }
 
 /* How many times faster a kernel is on the other card, by what it computes; 0: not known. */
-static double between_cards(const struct vc_tempo_ask *a, const struct vc_beat *b)
+static double between_cards(const struct work *k, const struct vc_beat *b)
 {
-	struct vc_cost here, there;
+	const struct vc_tempo_ask *a = k->ask;
+	const struct vc_speeds *s = k->p->speeds;
+	struct vc_costs here, there;
 	struct vc_kernel_work w;
 
 	if (!a->here || !a->there || !vc_kernel_work_parse(b->work, &w) ||
 	    !vc_kernel_work_is_known(&w))
 		return 0;
-	here = vc_cost_of(a->here, &w, b->name);
-	there = vc_cost_of(a->there, &w, b->name);
+	here = vc_speeds_cost(s, a->here, &w, b->name);
+	there = vc_speeds_cost(s, a->there, &w, b->name);
 	return here.ns > 0 && there.ns > 0 ? here.ns / there.ns : 0;
 }
 
@@ -173,7 +175,7 @@ static double on_card(const struct work *w, size_t i, double ns)
 	/* products that take TF32 already gain what convolutions do, which take it by default */
 	enum vc_kernel_call like = work == VC_CALL_PRODUCT && strstr(b->name, "tf32") ?
 					   VC_CALL_CONVOLUTION : work;
-	double cards = between_cards(a, b);
+	double cards = between_cards(w, b);
 	double faster = cards > 0 ? cards : by == VC_BOUND_HALF ? a->half :
 		by == VC_BOUND_TF32 ? a->tf32 :
 		by == VC_BOUND_FP32 ? a->fp32 : a->bytes;

@@ -229,6 +229,11 @@ const char *vc_time_profile_words(const struct vc_profile *p, char *buf, size_t 
 	*buf = '\0';
 	if (!p || !p->card || !p->step_ns)
 		return buf;
+	if (p->shares.unknown > VC_TIME_UNKNOWN * p->shares.ns) {
+		snprintf(buf, n, "unknown: %.0f %% of it is of kernels that nobody knows, as %.60s",
+			 100 * p->shares.unknown / p->shares.ns, p->shares.name);
+		return buf;
+	}
 	at = (size_t)snprintf(buf, n, "about %s a step (%s .. %s), GPU busy %.0f %%",
 			      ns_words(p->step_ns, true, step), ns_words(p->step_min_ns, true, low),
 			      ns_words(p->step_max_ns, true, high), 100 * p->busy);

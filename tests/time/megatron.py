@@ -4,7 +4,7 @@ pipeline (1F1B), data (sharded optimizer), expert and context (all-to-all) paral
 
 megatron.py --hidden 8192 --ffn 28672 --layers 12 --heads 64 --kv-heads 8 --head-dim 128 --vocab 128256 --seq 4096
     --microbatches 4 --tp 2 [--pp 1 --cp 1 --ep 1] [--experts 160 --topk 6 --moe-ffn 1536 --shared-ffn 3072
-    --dense-layers 1 --mla q_rank,kv_rank,nope,rope,value] [--steps 2]
+    --dense-layers 1 --mla q_rank,kv_rank,nope,rope,value] [--steps 2] [--global-batch 64: as many micro-batches as that takes]
 
 What Transformer Engine does in one kernel is one operation here where PyTorch has it: gradients of weights are added to
 fp32 ones by the product, norms are fused.
@@ -25,10 +25,13 @@ def parse():
     for name, default in (("hidden", 1024), ("ffn", 4096), ("layers", 2), ("heads", 16), ("kv-heads", 16), ("head-dim", 64),
                           ("vocab", 32000), ("seq", 1024), ("microbatches", 2), ("tp", 1), ("pp", 1), ("cp", 1), ("ep", 1),
                           ("experts", 0), ("topk", 0), ("moe-ffn", 0), ("shared-ffn", 0), ("dense-layers", 0),
-                          ("steps", 2)):
+                          ("steps", 2), ("global-batch", 0)):
         p.add_argument("--" + name, type=int, default=default)
     p.add_argument("--mla", default="")
     a = p.parse_args()
+    if a.global_batch:
+        a.microbatches = a.global_batch * a.tp * a.cp * a.pp // int(os.environ["WORLD_SIZE"])
+        assert a.microbatches
     a.mla = [int(x) for x in a.mla.split(",")] if a.mla else None
     return a
 

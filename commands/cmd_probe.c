@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_probe.c - vramcast probe: what kernels take on a card, measured, as a table for --speed.
+ *
+ * A recording of the card says how long kernels took, a dry run of the same program what they
+ * compute and move. On a machine with a card both are made of python/probe.py. */
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "commands/mcp_text.h"
+#include "commands/rehearsal.h"
+#include "common/opt.h"
+#include "common/system.h"
+#include "simulator/time/time.h"
+#include "simulator/time/time_speeds.h"
+
+struct config { const char *output, *python; };
+
+#define AT(f) offsetof(struct config, f)
+static const struct vc_option options[] = {
+	{ 'o', "output", VC_O_FILE, AT(output), "FILE", "where the table goes", "card.speed" },
+	{ 0, "python", VC_O_TEXT, AT(python), "PYTHON", "with the PyTorch that measures",
+	  "python3" },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { options, NULL };
+
+/* ---- from recordings ---- */
+
+struct pair { struct vc_session s[2]; const struct vc_profile *p[2]; };
+
+static int open_pair(struct pair *q, const struct vc_run_options *o, char **path,
+		     struct vc_error *err)
+{
+	for (int i = 0; i < 2; i++) {
+		VC_TRY(vc_session_open(&q->s[i], o, 1, &path[i], VC_SESSION_NO_REQUESTS_OK, err));
+		VC_TRY(vc_time_open(&q->s[i], err));
+		q->p[i] = vc_time_profile(&q->s[i]);
+		if (!q->p[i] || !q->p[i]->beats)
+			return vc_fail(err, VC_EUSAGE, "%s shows no steps of kernels: record at "
+				       "least three steps, with kernels", path[i]);
+		if (q->p[i]->modelled == i)
+			continue;
+		return vc_fail(err, VC_EUSAGE, i ? "%s is a recording of a card; behind it stands "
+			       "the dry run of the same program ('vramcast dryrun -g')" :
+			       "%s is a dry run; a recording of a card stands before it, as "
+			       "'vramcast record' makes them", path[i]);
+	}
+	return q->p[1]->card ? VC_OK : vc_fail(err, VC_EUSAGE, "%s does not say what its kernels "
+					       "compute: make the dry run again with this version",
+					       path[1]);
+}
+
+/* The card of a recording, as its device is called. */
+static const struct vc_card *card_of(const struct vc_session *s)
+{
+	const struct vc_device_info *d = vc_meta_device_known(s->rec->meta, s->rec->device->device);
+
+	return d && d->name ? vc_card_by_name(d->name) : NULL;
+}
+
+static int learn(struct vc_speeds *table, char **path, struct vc_error *err)
+{
+	struct vc_run_options o = vc_run_options_none();
+	struct pair q = { 0 };
+	double matched = 0;
+	int r = open_pair(&q, &o, path, err);
+
+	if (r == VC_OK && (card_of(&q.s[0]) != q.p[1]->card ||
+			   (table->card && table->card != q.p[1]->card)))
+		r = vc_fail(err, VC_EUSAGE, "%s was recorded on another card than %s was made for; "
+			    "a table is of one card", path[0], path[1]);
+	if (r == VC_OK)
+		r = vc_speeds_learn(table, q.p[0], q.p[1], &matched, err);
+	if (r == VC_OK)
+		printf("%s: %.0f %% of its kernels' time is of kernels that the dry run has, too\n",
+		       path[0], 100 * matched);
+	vc_session_close(&q.s[0]);
+	vc_session_close(&q.s[1]);
+	return r;
+}
+
+/* ---- on a card ---- */
+
+static int start(char *const *argv, struct vc_error *err)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		execv("/proc/self/exe", argv);
+		_exit(127);
+	}
+	if (child < 0 || waitpid(child, &status, 0) < 0)
+		return vc_fail(err, VC_EIO, "cannot start vramcast %s: %s", argv[1],
+			       strerror(errno));
+	return !status ? VC_OK : vc_fail(err, VC_EIO, "vramcast %s of the measuring program "
+					 "failed; 'vramcast doctor' says what is missing", argv[1]);
+}
+
+static int write_program(const char *path, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_open(path, err);
+	int r;
+
+	if (!out)
+		return (int)err->status;
+	vc_output_text(out, vc_probe_text);
+	r = vc_output_commit(out, err);
+	vc_output_close(out);
+	return r;
+}
+
+/* The name of the card by which `dryrun -g` knows it. */
+static int name_card(char *path, char *name, size_t n, struct vc_error *err)
+{
+	struct vc_run_options o = vc_run_options_none();
+	struct vc_session s;
+	int r = vc_session_open(&s, &o, 1, &path, VC_SESSION_NO_REQUESTS_OK, err);
+	const struct vc_card *c = r == VC_OK ? card_of(&s) : NULL;
+
+	if (c)
+		snprintf(name, n, "%s", c->name);
+	else if (r == VC_OK)
+		r = vc_fail(err, VC_ENOSUP, "this card is not among those that vramcast knows "
+			    "('vramcast gpus')");
+	vc_session_close(&s);
+	return r;
+}
+
+static int measure(const struct config *c, const char *dir, struct vc_speeds *table,
+		   struct vc_error *err)
+{
+	char program[300], real[300], dry[300], card[64] = "";
+	char *record[] = { "vramcast", "record", "-q", "--stacks", "off", "-o", real, "--",
+			   (char *)(uintptr_t)c->python, program, NULL };
+	char *again[] = { "vramcast", "dryrun", "-q", "--stacks", "off", "-g", card,
+			  "-o", dry, "--", (char *)(uintptr_t)c->python, program, NULL };
+	char *both[] = { real, dry };
+
+	snprintf(program, sizeof(program), "%s/probe.py", dir);
+	snprintf(real, sizeof(real), "%s/card.vct", dir);
+	snprintf(dry, sizeof(dry), "%s/dry.vct", dir);
+	VC_TRY(write_program(program, err));
+	VC_TRY(start(record, err));
+	VC_TRY(name_card(real, card, sizeof(card), err));
+	VC_TRY(start(again, err));
+	return learn(table, both, err);
+}
+
+static int on_card(const struct config *c, struct vc_speeds *table, struct vc_error *err)
+{
+	char dir[200] = "";
+	int r;
+
+	if (access("/proc/driver/nvidia/version", R_OK) != 0)
+		return vc_fail(err, VC_ENOSUP, "this machine has no NVIDIA card to measure: run it "
+			       "on one, or name recordings of a card, each followed by a dry run "
+			       "of the same program");
+	r = vc_rehearsal_folder(dir, err);
+	if (r == VC_OK)
+		r = measure(c, dir, table, err);
+	if (dir[0])
+		vc_rehearsal_remove(dir);
+	return r;
+}
+
+static int probe_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	const struct config *c = config;
+	struct vc_speeds table = { 0 };
+	int r = vc_output_possible(c->output, &con->err);
+
+	if (r == VC_OK && argc % 2)
+		r = vc_fail(&con->err, VC_EUSAGE, "%s has no partner: behind each recording of a "
+			    "card stands the dry run of the same program", argv[argc - 1]);
+	if (r == VC_OK && !argc)
+		r = on_card(c, &table, &con->err);
+	for (size_t i = 0; r == VC_OK && i < argc; i += 2)
+		r = learn(&table, &argv[i], &con->err);
+	if (r == VC_OK && !table.n)
+		r = vc_fail(&con->err, VC_ENOSUP, "no kernel of %s is one of %s: are they of one "
+			    "program?", argv[0], argv[1]);
+	if (r == VC_OK)
+		r = vc_speeds_write(&table, c->output, &con->err);
+	if (r == VC_OK)
+		printf("%s: %zu rows of the %s; 'vramcast sim TRACE --speed %s' uses them\n",
+		       c->output, table.n, table.card->title, c->output);
+	vc_speeds_fini(&table);
+	return r < 0 ? r : 0;
+}
+
+const struct vc_command vc_command_probe = {
+	.name = "probe", .operands = "[RECORDING DRYRUN]...",
+	.summary = "measure what kernels take on a card, for --speed",
+	.details =
+		"On a machine with a card a minute of products, attention and copies is "
+		"recorded and dry-run.",
+	.options = tables, .config_size = sizeof(struct config), .run = probe_run,
+};

@@ -194,7 +194,7 @@ static void read_unknown(const char *path, char out[VC_RERUN_WHY])
 	int t;
 
 	out[0] = '\0';
-	vc_kept_report(path, report);
+	vc_kept_beside(path, ".json", report);
 	in = access(report, R_OK) == 0 ? vc_input_raw(report, &ignored) : NULL;
 	if (in && vc_json_open(&j, in, &ignored) == VC_OK) {
 		while ((t = vc_json_next(&j, &ignored)) > 0) {
@@ -246,6 +246,8 @@ static int run_kept(const struct vc_program *p, const struct vc_run_wish *w,
 				      w->made->at[i]);
 	VC_TRY(vc_kept_run(&wish, &kept, con, err));
 	snprintf(out->path, sizeof(out->path), "%s", kept.path);
+	out->oom = kept.oom;
+	out->flushes = kept.flushes;
 	read_unknown(out->path, out->unknown);
 	return VC_OK;
 }

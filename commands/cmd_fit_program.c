@@ -3,7 +3,8 @@
  * next one is worth most, and its recording joins them. Proved is what two neighbours show: the
  * largest value that ran and the smallest that did not. */
 #include "commands/fit_program.h"
-#include "commands/rehearsal.h"
+#include "commands/kept_run.h"
+#include "commands/own_program.h"
 
 /* How far a value is from another one. */
 static double apart(uint64_t a, uint64_t b)
@@ -43,81 +44,91 @@ static int refit(struct vc_fitting *f, struct vc_error *err)
 	return vc_fitting_search(f, err);
 }
 
-/* The recorded program; oom NULL: with as much memory as it needs. */
-static int ask_program(struct vc_fitting *f, const struct vc_trial *t,
-		       const struct vc_param_value *at, char *spec, int *oom, struct vc_error *err)
+/* One of them: "FILE@key=value", and how it went. */
+struct tried { char spec[512]; bool oom; uint64_t flushes; };
+
+/* The recorded program; whole: with as much memory as it needs. */
+static int ask_program(struct vc_fitting *f, const struct vc_trial *t, bool whole,
+		       struct vc_ran *ran, struct vc_error *err)
 {
-	struct vc_param_value all[VC_WHATIF_PARAMS + 1] = { *at };
-	struct vc_run_wish wish = { .at = all, .n = 1, .once = oom != NULL,
+	struct vc_param_value all[VC_WHATIF_PARAMS + 1] = { *t->at };
+	struct vc_run_wish wish = { .at = all, .n = 1, .once = !whole,
 				    .card = f->gpu.n ? vc_card_by_name(t->gpu) : NULL };
 	const char *own = f->asked->rec.meta->conf;
 	char name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
 	const struct vc_list *set = &f->cfg->run.set;
-	struct vc_ran ran;
-	bool ran_out;
 
 	for (size_t i = 0; i < set->n && i < VC_WHATIF_PARAMS; i++)
 		VC_TRY(vc_whatif_parse(set->at[i], &all[wish.n++], name[i], err));
 	if (t->conf && strcmp(t->conf, own ? own : ""))
 		wish.conf = t->conf;
-	VC_TRY(vc_fit_recorded_run(f->asked, &wish, &ran, &ran_out, err));
-	if (oom)
-		*oom = ran_out;
-	snprintf(spec, 512, "%.400s@%.80s=%.0f", ran.path, at->name, at->value);
-	return VC_OK;
+	return vc_fit_recorded_run(f->asked, &wish, ran, err);
 }
 
-/* One run of the program; spec (at least 512 bytes) gets "FILE@key=value". One that ends with
- * another code than 0 is an error, except when it ran out of memory and left a recording: *oom
- * tells (NULL: an error too). */
-static int run_trial(struct vc_fitting *f, struct vc_trial *t, uint64_t value, char *spec, int *oom,
-		     struct vc_error *err)
+/* The one of the command line. */
+static int dry_run(const struct vc_trial *t, bool whole, struct vc_ran *ran, struct vc_error *err)
+{
+	const struct vc_list none = { .n = 0 };
+	struct vc_program *p = NULL;
+	struct vc_kept kept;
+	char with[160];
+	int r = vc_own_describe(t->argc, (char **)(uintptr_t)t->argv, &none, &p, err);
+
+	snprintf(with, sizeof(with), "%.80s=%.0f", t->at->name, t->at->value);
+	if (r == VC_OK)
+		r = vc_kept_run(&(struct vc_kept_wish){ .program = p, .card = t->gpu, .at = t->at,
+				.n = t->n, .conf = t->conf, .once = !whole, .with = with }, &kept,
+				NULL, err);
+	vc_program_free(p);
+	if (r == VC_OK) {
+		ran->oom = kept.oom;
+		ran->flushes = kept.flushes;
+		snprintf(ran->path, sizeof(ran->path), "%s", kept.path);
+	}
+	return r;
+}
+
+/* On a card. */
+static int record(const struct vc_fitting *f, const struct vc_trial *t, struct vc_ran *ran,
+		  struct vc_error *err)
+{
+	int code = 0;
+
+	snprintf(ran->path, sizeof(ran->path), "%s/%s-%.0f.vct", f->folder, t->at->name,
+		 t->at->value);
+	VC_TRY(vc_trial_run(t, ran->path, &code, err));
+	bool recorded = vc_trial_recorded(ran->path);
+	char log[VC_RERUN_PATH + 8];
+
+	if (!code && recorded)
+		return VC_OK;
+	snprintf(log, sizeof(log), "%s.log", ran->path);
+	vc_trial_show(log, t->progress);
+	return code ? vc_fail(err, VC_EIO, "it ended with code %d (try `vramcast record -- ...` by "
+			      "hand)", code) : vc_fail(err, VC_EIO, "it left no recording");
+}
+
+/* whole: with as much memory as it needs; running out is an error then. */
+static int run_trial(struct vc_fitting *f, struct vc_trial *t, uint64_t value, bool whole,
+		     struct tried *out, struct vc_error *err)
 {
 	struct vc_param_value at = { (char *)(uintptr_t)f->cfg->find, (double)value };
-	char file[320], log[330];
-	int code = 0;
+	struct vc_ran ran = { .oom = false };
+	int r;
 
 	vc_progress_say(f->progress, "trial run %zu of at most %" PRIu64 ": %s=%" PRIu64 "%s%s",
 			f->trials + 1, f->most_trials, at.name, value, t->gpu ? " on " : "",
 			t->gpu ? t->gpu : "");
-	snprintf(file, sizeof(file), "%s/%s-%" PRIu64 ".vct", f->folder, at.name, value);
-	snprintf(log, sizeof(log), "%s.log", file);
-	snprintf(spec, 512, "%s@%.80s=%" PRIu64, file, at.name, value);
-	if (f->asked)
-		return ask_program(f, t, &at, spec, oom, err);
 	t->at = &at;
 	t->n = 1;
-	VC_TRY(vc_trial_run(t, file, &code, err));
-	bool recorded = vc_trial_recorded(file);
-
-	if (oom)
-		*oom = code != 0;
-	if (!recorded || (code && !oom))
-		vc_trial_show(log, t->progress);
-	if (code && !(oom && recorded))
-		return vc_fail(err, VC_EIO, "the trial run with %s=%" PRIu64 " ended with code %d "
-			       "(try `vramcast %s%s%s -- ...` by hand)", at.name, value, code,
-			       t->verb, t->gpu ? " -g " : "", t->gpu ? t->gpu : "");
-	return recorded ? VC_OK : vc_fail(err, VC_EIO, "the trial run with %s=%" PRIu64 " left no "
-					  "recording", at.name, value);
-}
-
-/* How often the cache was emptied in a trial run, as its recording shows. */
-static int count_flushes(const char *spec, uint64_t *flushes, struct vc_error *err)
-{
-	struct vc_run_options opt = vc_run_options_none();
-	struct vc_session s;
-	struct vc_result out;
-	int r = vc_session_open_one(&s, &opt, spec, VC_SESSION_IN_MEMORY, err);
-
-	if (r == VC_OK)
-		r = vc_job_follow(s.rec, s.rec->torch, NULL, &out, err);
-	if (r == VC_OK) {
-		*flushes = out.stats.flushes;
-		vc_result_fini(&out);
-	}
-	vc_session_close(&s);
-	return r;
+	r = f->asked ? ask_program(f, t, whole, &ran, err) :
+	    strcmp(t->verb, "dryrun") ? record(f, t, &ran, err) : dry_run(t, whole, &ran, err);
+	out->oom = ran.oom;
+	out->flushes = ran.flushes;
+	snprintf(out->spec, sizeof(out->spec), "%.400s@%.80s=%" PRIu64, ran.path, at.name, value);
+	f->trials += r == VC_OK;
+	return r == VC_OK ? VC_OK :
+		       vc_wrap(err, "the trial run with %s=%" PRIu64, at.name, value);
 }
 
 /* ---- proofs ---- */
@@ -197,25 +208,18 @@ static int try_value(struct vc_fitting *f, struct vc_trial *t, size_t i, uint64_
 	const struct vc_fit_card *c = &f->card[i];
 	const struct vc_fit_probe *said = vc_fit_at(c, value);
 	struct vc_fit_proof *p = &f->proof[i];
-	uint64_t flushes = 0;
-	char spec[512];
-	int oom = 0, r;
+	struct tried tried;
 
 	t->gpu = c->plan.card ? c->plan.card->name : t->gpu;
 	t->conf = c->plan.conf;
-	r = run_trial(f, t, value, spec, &oom, err);
-	f->trials++;
-	if (r == VC_OK && !oom)
-		r = count_flushes(spec, &flushes, err);
-	if (r < 0)
-		return vc_wrap(err, "trial");
-	enum vc_verdict was = oom ? VC_OOM : flushes ? VC_FLUSHES : VC_FITS;
+	VC_TRY(run_trial(f, t, value, false, &tried, err));
+	enum vc_verdict was = tried.oom ? VC_OOM : tried.flushes ? VC_FLUSHES : VC_FITS;
 
 	p->contradicts |= said && said->verdict != was; /* the best estimate */
-	note(p, value, !oom, flushes);
-	*joined = !oom;
-	if (!oom)
-		join(f, spec, value);
+	note(p, value, !tried.oom, tried.flushes);
+	*joined = !tried.oom;
+	if (!tried.oom)
+		join(f, tried.spec, value);
 	return VC_OK;
 }
 
@@ -269,7 +273,7 @@ static bool is_provable(const struct vc_fitting *f)
 static int first_runs(struct vc_fitting *f, struct vc_trial *t, struct vc_error *err)
 {
 	uint64_t at[VC_FIT_FAMILY];
-	char spec[512];
+	struct tried tried;
 	size_t n;
 
 	n = f->asked ? vc_fit_recorded_first(f->asked, f->cfg->find, f->gpu.n ?
@@ -277,9 +281,8 @@ static int first_runs(struct vc_fitting *f, struct vc_trial *t, struct vc_error 
 	if (!n)
 		VC_TRY(vc_fitting_numbers(f->cfg->at, "--at", at, VC_FIT_FAMILY, &n, err));
 	for (size_t i = 0; i < n; i++) {
-		VC_TRY(run_trial(f, t, at[i], spec, NULL, err));
-		join(f, spec, at[i]);
-		f->trials++;
+		VC_TRY(run_trial(f, t, at[i], true, &tried, err));
+		join(f, tried.spec, at[i]);
 	}
 	return VC_OK;
 }
@@ -310,7 +313,7 @@ int vc_fitting_program(struct vc_fitting *f, size_t argc, char **argv, struct vc
 		t.gpu = f->gpu.at[0];
 	f->trials = f->asked && !vc_fit_recorded_on(f->asked, f->gpu.n ?
 					vc_card_by_name(t.gpu) : NULL); /* the control run */
-	VC_TRY(vc_rehearsal_folder(f->folder, err));
+	VC_TRY(vc_trial_folder(f->folder, err));
 	int r = first_runs(f, &t, err);
 	if (r == VC_OK)
 		r = refit(f, err);
@@ -318,6 +321,6 @@ int vc_fitting_program(struct vc_fitting *f, size_t argc, char **argv, struct vc
 		r = prove(f, &t, err);
 	if (r == VC_OK && f->asked)
 		say_asked(f);
-	vc_rehearsal_remove(f->folder);
+	vc_trial_remove(f->folder);
 	return r;
 }

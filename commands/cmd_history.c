@@ -5,10 +5,12 @@
 #include "commands/kept_run.h"
 #include "common/emit.h"
 
-struct config { bool json; };
+struct config { bool json; uint64_t limit; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option history_options[] = {
+	{ 0, "limit", VC_O_SIZE, AT(limit), "SIZE",
+	  "all together at most [4 GiB], from now on; those used least recently go", NULL },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one document (vramcast.history/1)", NULL },
 	{ 0, "as", VC_O_AS, 0, "table|json", "the same", NULL },
 	VC_OPTION_END
@@ -56,6 +58,7 @@ static void emit(struct vc_emit *e, const struct vc_kept *k)
 	vc_emit_text(e, "command", NULL, k->line);
 	vc_emit_text(e, NULL, "command", end_of(k->line));
 	vc_emit_text(e, "with", "with", k->with);
+	vc_emit_uint(e, "bytes", NULL, k->bytes);
 	vc_emit_end(e);
 }
 
@@ -63,9 +66,16 @@ static int history(const void *config, size_t argc, char **argv, struct vc_conso
 {
 	const struct config *c = config;
 	struct vc_kept *k;
+	uint64_t most, bytes = 0;
+	char has[32], may[32];
 	struct vc_emit *e;
 	size_t n;
 
+	if (c->limit != VC_NOT_GIVEN) {
+		VC_TRY(vc_kept_set_limit(c->limit, &con->err));
+		VC_TRY(vc_kept_prune(0, &con->err));
+	}
+	VC_TRY(vc_kept_limit(&most, &con->err));
 	VC_TRY(vc_kept_list(&k, &n, &con->err));
 	e = vc_emit_stdout(c->json, &con->err);
 	if (e) {
@@ -76,6 +86,12 @@ static int history(const void *config, size_t argc, char **argv, struct vc_conso
 			if (has_all(&k[i], argc, argv))
 				emit(e, &k[i]);
 		vc_emit_end(e);
+		for (size_t i = 0; i < n; i++)
+			bytes += k[i].bytes;
+		vc_emit_uint(e, "bytes", NULL, bytes);
+		vc_emit_uint(e, "limit", NULL, most);
+		vc_emit_line(e, "\n%zu runs take %s of %s (--limit)", n,
+			     vc_bytes_text(bytes, has), vc_bytes_text(most, may));
 		vc_emit_end(e);
 	}
 	free(k);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "commands/mcp_text.h"
-#include "commands/rehearsal.h"
+#include "commands/trial.h"
 #include "common/opt.h"
 #include "common/system.h"
 #include "simulator/time/time.h"
@@ -158,11 +158,11 @@ static int on_card(const struct config *c, struct vc_speeds *table, struct vc_er
 		return vc_fail(err, VC_ENOSUP, "this machine has no NVIDIA card to measure: run it "
 			       "on one, or name recordings of a card, each followed by a dry run "
 			       "of the same program");
-	r = vc_rehearsal_folder(dir, err);
+	r = vc_trial_folder(dir, err);
 	if (r == VC_OK)
 		r = measure(c, dir, table, err);
 	if (dir[0])
-		vc_rehearsal_remove(dir);
+		vc_trial_remove(dir);
 	return r;
 }
 

@@ -94,20 +94,25 @@ static int prove(void *find, struct vc_rehearsal *h, struct vc_error *err)
 	for (int k = 0; k < VC_ANY_EFFECTS; k++)
 		for (size_t i = 0; r == VC_OK && i < q->n[k] && f->proofs < PROOFS; i++) {
 			const struct vc_any_found *c = &q->found[k][i];
-			struct vc_rehearsed ran;
+			struct vc_kept ran;
 			bool layers;
 
 			if (!outside(f, c, conf, sizeof(conf), spec, &layers))
 				continue;
 			h->conf = conf[0] ? conf : NULL;
 			h->recompute = layers ? spec : NULL;
-			r = vc_rehearse(h, (unsigned)f->proofs + 1, &ran, err);
-			if (r < 0 || (layers && (!ran.hook.applied || ran.hook.odd)))
+			r = vc_rehearse(h, &ran, err);
+			if (r == VC_EUSAGE) { /* not from outside */
+				*err = (struct vc_error){ 0 };
+				r = VC_OK;
+				continue;
+			}
+			if (r < 0)
 				continue;
 			uint64_t used = ran.reserved + vc_plan_beside(&q->plan);
 			f->proof[f->proofs++] = (struct vc_any_proof){
 				.effect = (enum vc_any_effect)k, .at = i,
-				.fits = !ran.ooms && !ran.flushes, .reserved = ran.reserved,
+				.fits = !ran.oom && !ran.flushes, .reserved = ran.reserved,
 				.inside = used >= c->low && used <= c->high };
 		}
 	free(spec);

@@ -57,10 +57,10 @@ static int code_of(const void *find)
 /* ---- a program ---- */
 
 /* A choice that cannot be made from outside of the program is not tried. */
-static int unproven(struct find *f, uint64_t calls)
+static int unproven(struct find *f, struct vc_error *err)
 {
-	snprintf(f->unproven, sizeof(f->unproven), "the program calls %llu modules where the "
-		 "recording shows %zu layers", (unsigned long long)calls, f->search[0].costs.n);
+	snprintf(f->unproven, sizeof(f->unproven), "%.479s", err->message);
+	*err = (struct vc_error){ 0 };
 	return VC_OK;
 }
 
@@ -69,7 +69,7 @@ static int prove(struct find *f, struct vc_rehearsal *h, size_t i, char *spec, b
 		 struct vc_error *err)
 {
 	struct vc_recompute_search *q = &f->search[0];
-	struct vc_rehearsed ran;
+	struct vc_kept ran;
 
 	h->recompute = q->at[i].layers ? spec : NULL;
 	if (q->at[i].layers && !vc_recompute_spec(q, f->on.s.rec->meta, i, spec, SPEC)) {
@@ -78,11 +78,11 @@ static int prove(struct find *f, struct vc_rehearsal *h, size_t i, char *spec, b
 		return VC_OK;
 	}
 	VC_TRY(vc_recompute_open(q, &f->on.s, i, err));
-	VC_TRY(vc_rehearse(h, (unsigned)f->proofs + 1, &ran, err));
-	if (h->recompute && (!ran.hook.applied || ran.hook.odd))
-		return unproven(f, ran.hook.calls);
+	if (vc_rehearse(h, &ran, err) == VC_EUSAGE)
+		return unproven(f, err);
+	VC_TRY((int)err->status);
 	uint64_t used = ran.reserved + vc_plan_beside(&q->plan);
-	*fits = !ran.ooms && !ran.flushes;
+	*fits = !ran.oom && !ran.flushes;
 	f->proof[f->proofs++] = (struct vc_recompute_proof){
 		.at = i, .ran = *fits, .reserved = ran.reserved,
 		.inside = used >= q->at[i].low && used <= q->at[i].high };

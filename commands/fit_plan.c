@@ -101,8 +101,7 @@ static int list_ways(struct find *f, struct vc_error *err)
 /* The report; the role that needs most stays in *w. */
 static int read_report(const char *path, struct way *w, struct vc_error *err)
 {
-	struct vc_input *in = vc_input_open(path, err);
-	struct vc_value *report = in ? vc_value_read(in, err) : NULL;
+	struct vc_value *report = vc_value_load(path, err);
 	const struct vc_value *runs = vc_value_get(report, "runs");
 
 	for (const struct vc_value *v = runs ? runs->first : NULL; v; v = v->next) {
@@ -120,7 +119,6 @@ static int read_report(const char *path, struct way *w, struct vc_error *err)
 		}
 	}
 	vc_value_free(report);
-	vc_input_close(in);
 	return report ? VC_OK : (int)err->status;
 }
 
@@ -218,7 +216,7 @@ static void say_trial(const struct find *f, const struct way *w)
 static int try_all(struct find *f, size_t argc, char **argv, struct vc_error *err)
 {
 	char log[240];
-	int r = vc_rehearsal_folder(f->folder, err);
+	int r = vc_trial_folder(f->folder, err);
 	bool any = false;
 
 	for (size_t i = 0; r == VC_OK && i < f->n && f->tried < f->ask->trials; i++) {
@@ -233,7 +231,7 @@ static int try_all(struct find *f, size_t argc, char **argv, struct vc_error *er
 			    "it said in the last one", f->tried);
 	}
 	if (f->folder[0])
-		vc_rehearsal_remove(f->folder);
+		vc_trial_remove(f->folder);
 	return r;
 }
 

@@ -15,8 +15,7 @@ static int try_change(struct vc_fit_recorded *r, struct vc_error *err)
 {
 	struct vc_run_wish wish = { .n = 0 };
 	struct vc_ran ran;
-	bool oom;
-	int rc = vc_fit_recorded_run(r, &wish, &ran, &oom, err);
+	int rc = vc_fit_recorded_run(r, &wish, &ran, err);
 
 	if (rc == VC_OK || rc == VC_ENOMEM || !vc_rerun_asked(r->rerun->opt, "auto"))
 		return rc;
@@ -91,14 +90,11 @@ size_t vc_fit_recorded_first(const struct vc_fit_recorded *r, const char *key,
 }
 
 int vc_fit_recorded_run(struct vc_fit_recorded *r, const struct vc_run_wish *wish,
-			struct vc_ran *out, bool *oom, struct vc_error *err)
+			struct vc_ran *out, struct vc_error *err)
 {
-	const struct vc_recording_ask ask = { .device = VC_NOT_GIVEN, .rank = VC_NOT_GIVEN };
 	uint64_t total = memory_of(r, wish->card), low, high;
 	struct vc_param_value all[VC_RERUN_VALUES];
 	struct vc_run_wish w = *wish;
-	struct vc_recording rec = { 0 };
-	int rc;
 
 	w.of = &r->rec;
 	w.at = all;
@@ -108,9 +104,5 @@ int vc_fit_recorded_run(struct vc_fit_recorded *r, const struct vc_run_wish *wis
 		vc_control_interval(&r->rerun->found, total, &low, &high);
 		w.capacity = total > high - total ? total - (high - total) : total;
 	}
-	VC_TRY(r->rerun->opt->runner->run(r->rerun->opt, &w, out, err));
-	rc = vc_recording_open(&rec, out->path, &ask, err);
-	*oom = rc == VC_OK && rec.device->ends_in_oom;
-	vc_recording_close(&rec);
-	return rc;
+	return r->rerun->opt->runner->run(r->rerun->opt, &w, out, err);
 }

@@ -25,6 +25,6 @@ size_t vc_fit_recorded_first(const struct vc_fit_recorded *r, const char *key,
 			     const struct vc_card *card, uint64_t at[2]);
 
 /* Run it at those values. once: with the memory that there is, else with as much as it needs. What
- * the card showed that such runs do not is taken off the memory that there is. *oom: it ran out. */
+ * the card showed that such runs do not is taken off the memory that there is. */
 int vc_fit_recorded_run(struct vc_fit_recorded *r, const struct vc_run_wish *wish,
-			struct vc_ran *out, bool *oom, struct vc_error *err);
+			struct vc_ran *out, struct vc_error *err);

@@ -25,9 +25,8 @@ static int take_program(const struct vc_fit_steps *steps, void *find, struct vc_
 			struct vc_error *err)
 {
 	const struct vc_run_options *run = ((struct vc_fit_on *)find)->ask->run;
-	char folder[200];
-	struct vc_rehearsed whole;
-	int r = vc_rehearse_whole(h, run, folder, &whole, err);
+	struct vc_kept whole;
+	int r = vc_rehearse_whole(h, run, &whole, err);
 
 	vc_progress_say(h->progress, "changes are looked for");
 	if (r == VC_OK)
@@ -35,8 +34,6 @@ static int take_program(const struct vc_fit_steps *steps, void *find, struct vc_
 	vc_rehearse_on(h, run);
 	if (r == VC_OK)
 		r = steps->prove(find, h, err);
-	if (folder[0])
-		vc_rehearsal_remove(folder);
 	return r;
 }
 

@@ -8,17 +8,17 @@
 
 #include <errno.h>
 #include <glob.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "commands/own_program.h"
-#include "commands/rehearsal.h"
 #include "commands/trial.h"
 #include "common/emit.h"
 #include "common/value.h"
 #include "common/vec.h"
 #include "simulator/session/job.h"
+
+enum { SPARE = 3600 }; /* seconds in which what was used is not forgotten: somebody may be at it */
 
 /* ---- what it is known by ---- */
 
@@ -99,97 +99,19 @@ static int key_of(const struct vc_kept_wish *w, const char *capacity, uint64_t *
 
 /* ---- what is known of it ---- */
 
-/* FILE.json or FILE.run of FILE.vct */
-static void beside(const char *path, const char *ending, char out[VC_RERUN_PATH])
-{
-	snprintf(out, VC_RERUN_PATH, "%.*s%s", (int)(strlen(path) - 4), path, ending);
-}
-
-void vc_kept_report(const char *path, char report[VC_RERUN_PATH])
-{
-	beside(path, ".json", report);
-}
-
-static struct vc_value *read_value(const char *path)
-{
-	struct vc_error ignored = { 0 };
-	struct vc_input *in = access(path, R_OK) ? NULL : vc_input_raw(path, &ignored);
-	struct vc_value *v = in ? vc_value_read(in, &ignored) : NULL;
-
-	vc_input_close(in);
-	return v;
-}
-
-static uint64_t count_in(const struct vc_value *v, const char *key)
-{
-	uint64_t n = 0;
-
-	vc_value_count(vc_value_get(v, key), &n);
-	return n;
-}
-
-static void text_in(const struct vc_value *v, const char *key, char *out, size_t n)
-{
-	const char *text = vc_value_text(v, key);
-
-	snprintf(out, n, "%s", text ? text : "");
-}
-
-/* Is what the program imported of its user's still the same? */
-static bool is_current(const struct vc_value *files)
-{
-	char hash[17];
-
-	for (const struct vc_value *f = files ? files->first : NULL; f; f = f->next)
-		if (!vc_program_hash(f->key, hash) || strcmp(hash, f->text))
-			return false;
-	return true;
-}
-
-/* False: there is none, or (current) its files have changed since. */
-static bool read_facts(const char *path, bool current, struct vc_kept *k)
-{
-	char file[VC_RERUN_PATH];
-	struct stat st = { 0 };
-	struct vc_value *v;
-	bool fine;
-
-	beside(path, ".run", file);
-	v = vc_trial_recorded(path) && !stat(file, &st) ? read_value(file) : NULL;
-	fine = v && (!current || is_current(vc_value_get(v, "files")));
-	if (fine) {
-		const struct vc_value *oom = vc_value_get(v, "oom");
-
-		*k = (struct vc_kept){ .when = st.st_mtim.tv_sec, .reused = true,
-				       .oom = oom && oom->kind == VC_J_TRUE,
-				       .requested = count_in(v, "peak_requested"),
-				       .allocated = count_in(v, "peak_allocated"),
-				       .reserved = count_in(v, "peak_reserved"),
-				       .workspace = count_in(v, "workspace"),
-				       .used = count_in(v, "peak_used") };
-		snprintf(k->path, sizeof(k->path), "%s", path);
-		snprintf(k->id, sizeof(k->id), "%.16s", strrchr(path, '/') + 1);
-		text_in(v, "verdict", k->verdict, sizeof(k->verdict));
-		text_in(v, "torch", k->torch, sizeof(k->torch));
-		text_in(v, "card", k->card, sizeof(k->card));
-		text_in(v, "with", k->with, sizeof(k->with));
-		text_in(v, "command", k->line, sizeof(k->line));
-	}
-	vc_value_free(v);
-	return fine;
-}
-
 /* What dryrun said of it: {"runs": [{...}]} */
 static void emit_report(struct vc_emit *e, const char *report)
 {
-	struct vc_value *v = read_value(report);
+	struct vc_value *v = vc_value_load(report, &(struct vc_error){ 0 });
 	const struct vc_value *runs = vc_value_get(v, "runs"), *run = runs ? runs->first : NULL;
 	const struct vc_value *close = vc_value_get(run, "too_close_to_call");
 	const char *verdict = vc_value_text(run, "verdict");
+	uint64_t used = 0;
 
 	vc_emit_text(e, "verdict", NULL, close && close->kind == VC_J_TRUE ? "too close to call" :
 		     verdict ? verdict : "");
-	vc_emit_uint(e, "peak_used", NULL, count_in(run, "peak_used"));
+	vc_value_count(vc_value_get(run, "peak_used"), &used);
+	vc_emit_uint(e, "peak_used", NULL, used);
 	vc_value_free(v);
 }
 
@@ -216,7 +138,7 @@ static void emit_command(struct vc_emit *e, const struct vc_program *p)
 }
 
 static void emit_facts(struct vc_emit *e, const struct vc_kept_wish *w,
-		       const struct vc_recording *rec, const struct vc_result *r,
+		       const struct vc_recording *rec, const struct vc_result *r, bool oom,
 		       const char *report)
 {
 	const struct vc_program *p = rec->meta->program;
@@ -227,11 +149,12 @@ static void emit_facts(struct vc_emit *e, const struct vc_kept_wish *w,
 	vc_emit_text(e, "with", NULL, w->with ? w->with : "");
 	vc_emit_text(e, "card", NULL, w->card);
 	vc_emit_text(e, "torch", NULL, rec->meta->torch ? rec->meta->torch : "");
-	vc_emit_bool(e, "oom", NULL, rec->device->ends_in_oom);
+	vc_emit_bool(e, "oom", NULL, oom);
 	emit_report(e, report);
 	vc_emit_uint(e, "peak_requested", NULL, r->stats.peak_requested);
 	vc_emit_uint(e, "peak_allocated", NULL, r->stats.peak_allocated);
 	vc_emit_uint(e, "peak_reserved", NULL, r->stats.peak_reserved);
+	vc_emit_uint(e, "flushes", NULL, r->stats.flushes);
 	vc_emit_uint(e, "workspace", NULL, largest_workspace(rec));
 	vc_emit_object(e, "files", NULL);
 	for (size_t i = 0; p && i < p->file.n; i++)
@@ -241,7 +164,7 @@ static void emit_facts(struct vc_emit *e, const struct vc_kept_wish *w,
 }
 
 /* From the recording in `part`, whose name will be `path`. */
-static int write_facts(const struct vc_kept_wish *w, const char *part, const char *path,
+static int write_facts(const struct vc_kept_wish *w, const char *part, bool oom, const char *path,
 		       struct vc_error *err)
 {
 	const struct vc_recording_ask ask = { .device = VC_NOT_GIVEN, .rank = VC_NOT_GIVEN,
@@ -255,12 +178,12 @@ static int write_facts(const struct vc_kept_wish *w, const char *part, const cha
 	if (rc == VC_OK)
 		rc = vc_job_follow(&rec, rec.torch, NULL, &r, err);
 	if (rc == VC_OK) {
-		beside(path, ".run", file);
-		vc_kept_report(path, report);
+		vc_kept_beside(path, ".run", file);
+		vc_kept_beside(path, ".json", report);
 		e = vc_emit_file(file, VC_EMIT_JSON, err);
 		rc = e ? VC_OK : (int)err->status;
 		if (e) {
-			emit_facts(e, w, &rec, &r, report);
+			emit_facts(e, w, &rec, &r, oom, report);
 			rc = vc_emit_done(e, err);
 		}
 		vc_result_fini(&r);
@@ -278,40 +201,43 @@ static void say(struct vc_progress *line, const struct vc_kept_wish *w, const ch
 			capacity ? " with more memory" : "");
 }
 
-/* What a process that was killed has left. */
-static void clean(const char *folder)
+/* Programs that catch it may go on for a while, and then end in their own way: code. */
+static int ended_in_oom(const char *path, const char *report, int code, bool *oom,
+			struct vc_error *err)
 {
-	char pattern[600];
-	glob_t found;
-
-	snprintf(pattern, sizeof(pattern), "%s/*.vct.*.vct*", folder);
-	if (glob(pattern, 0, NULL, &found) == 0)
-		for (size_t i = 0; i < found.gl_pathc; i++) {
-			const char *name = strrchr(found.gl_pathv[i], '/') + 1;
-			long pid = strtol(strstr(name, ".vct.") + 5, NULL, 10);
-			bool said = strstr(name, ".log") != NULL;
-
-			/* what a program said before it failed is there to be read */
-			if (pid > 0 && !said && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-				unlink(found.gl_pathv[i]);
-		}
-	globfree(&found);
-}
-
-static int ended_in_oom(const char *path, bool *oom, struct vc_error *err)
-{
+	struct vc_value *v = code ? vc_value_load(report, &(struct vc_error){ 0 }) : NULL;
+	const struct vc_value *runs = vc_value_get(v, "runs");
+	const char *verdict = vc_value_text(runs ? runs->first : NULL, "verdict");
+	bool refused = verdict && !strcmp(verdict, "oom");
 	const struct vc_recording_ask ask = { .device = VC_NOT_GIVEN, .rank = VC_NOT_GIVEN };
 	struct vc_recording rec = { 0 };
 	int r = vc_recording_open(&rec, path, &ask, err);
 
-	*oom = r == VC_OK && rec.device->ends_in_oom;
+	*oom = r == VC_OK && (rec.device->ends_in_oom || refused);
 	vc_recording_close(&rec);
+	vc_value_free(v);
 	return r;
+}
+
+/* Why it failed, as far as it says so at the end: ": NameError: ...". */
+static void last_words(const char *log, char *out, size_t n)
+{
+	char line[1024];
+	FILE *f = fopen(log, "r");
+
+	out[0] = '\0';
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (line[0] && line[0] != ' ' && strncmp(line, "vramcast: ", 10))
+			snprintf(out, n, ": %.200s", line);
+	}
+	if (f)
+		fclose(f);
 }
 
 /* The program, in front of which the hook stands where something is changed. */
 static int run_changed(const struct vc_kept_wish *w, struct vc_trial *t, const char *part,
-		       int *code, bool *oom, struct vc_error *err)
+		       const char *report, int *code, bool *oom, struct vc_error *err)
 {
 	char folder[VC_RERUN_PATH + 32];
 	struct vc_hook hook = { .folder = folder };
@@ -320,17 +246,17 @@ static int run_changed(const struct vc_kept_wish *w, struct vc_trial *t, const c
 	if (is_changed(w)) {
 		hook.recompute = w->made->recompute;
 		hook.change = w->made->change;
-		r = vc_rehearsal_folder(folder, err);
+		r = vc_trial_folder(folder, err);
 		t->hook = &hook;
 	}
 	if (r == VC_OK)
 		r = vc_trial_run(t, part, code, err);
 	if (r == VC_OK && vc_trial_recorded(part))
-		r = ended_in_oom(part, oom, err);
+		r = ended_in_oom(part, report, *code, oom, err);
 	if (r == VC_OK && is_changed(w) && !*oom)
 		r = vc_made_check(w->made, folder, err);
 	if (is_changed(w))
-		vc_rehearsal_remove(folder);
+		vc_trial_remove(folder);
 	return r;
 }
 
@@ -340,7 +266,7 @@ static int run_once(const struct vc_kept_wish *w, const char *capacity, const ch
 {
 	const struct vc_program *p = w->program;
 	char **argv = calloc(p->argument.n + 1, sizeof(*argv)), part[VC_RERUN_PATH + 32];
-	char report[VC_RERUN_PATH], log[VC_RERUN_PATH + 40];
+	char report[VC_RERUN_PATH], log[VC_RERUN_PATH + 40], why[240];
 	const char *more[] = { "--report", report, NULL };
 	struct vc_trial t = { .verb = "dryrun", .gpu = w->card, .capacity = capacity, .at = w->at,
 			      .n = w->n, .argv = argv, .argc = p->argument.n, .as = p,
@@ -353,18 +279,19 @@ static int run_once(const struct vc_kept_wish *w, const char *capacity, const ch
 	for (size_t i = 0; i < p->argument.n; i++)
 		argv[i] = i ? p->argument.at[i].text : p->interpreter;
 	snprintf(part, sizeof(part), "%s.%ld.vct", path, (long)getpid());
-	vc_kept_report(path, report);
+	vc_kept_beside(path, ".json", report);
 	say(line, w, capacity);
-	r = run_changed(w, &t, part, &code, &oom, err);
+	snprintf(log, sizeof(log), "%s.log", part);
+	r = run_changed(w, &t, part, report, &code, &oom, err);
 	free(argv);
+	last_words(log, why, sizeof(why));
 	if (r == VC_OK && (!vc_trial_recorded(part) || (code && !oom)))
-		r = vc_fail(err, VC_EIO, "a dry run of the program ended with code %d%s; what it "
-			    "said is in %s.log", code,
-			    vc_trial_recorded(part) ? "" : " and left no recording", part);
+		r = vc_fail(err, VC_EIO, "a dry run of the program ended with code %d%s%s; what it "
+			    "said is in %s", code, vc_trial_recorded(part) ? "" :
+			    " and left no recording", why, log);
 	if (r == VC_OK)
-		r = write_facts(w, part, path, err);
+		r = write_facts(w, part, oom, path, err);
 	if (r == VC_OK) {
-		snprintf(log, sizeof(log), "%s.log", part);
 		unlink(log);
 		r = rename(part, path) < 0 ? vc_fail(err, VC_EIO, "cannot write %s", path) : VC_OK;
 	} else {
@@ -388,66 +315,21 @@ int vc_kept_run(const struct vc_kept_wish *w, struct vc_kept *out, const struct 
 	for (size_t i = 0; r == VC_OK && i < (w->once ? 1 : 2) && out->oom; i++) {
 		VC_TRY(key_of(w, capacity[i], &key, err));
 		snprintf(path, sizeof(path), "%.520s/%016" PRIx64 ".vct", folder, key);
-		if (w->again || !read_facts(path, true, out)) {
-			clean(folder);
+		if (w->again || !vc_kept_read(path, true, out)) {
+			vc_kept_clean(folder);
 			line = line || !con ? line : vc_progress_open(con);
 			reused = false;
 			r = run_once(w, capacity[i], path, line, err);
-			if (r == VC_OK && !read_facts(path, false, out))
+			if (r == VC_OK && !vc_kept_read(path, false, out))
 				r = vc_fail(err, VC_EIO, "cannot read what is beside %s", path);
 		}
 		if (!i)
 			snprintf(verdict, sizeof(verdict), "%s", out->verdict);
 	}
 	vc_progress_close(line);
+	if (!reused && r == VC_OK)
+		r = vc_kept_prune(SPARE, err);
 	snprintf(out->verdict, sizeof(out->verdict), "%s", verdict);
 	out->reused = reused;
 	return r;
-}
-
-/* ---- all of them ---- */
-
-VC_COMPARE(newest_first, struct vc_kept, VC_THEN(VC_ORDER(y->when, x->when), strcmp(x->id, y->id)))
-
-int vc_kept_list(struct vc_kept **out, size_t *n, struct vc_error *err)
-{
-	char folder[512], pattern[600];
-	glob_t found;
-
-	*out = NULL;
-	*n = 0;
-	VC_TRY(vc_own_folder("runs", folder, sizeof(folder), err));
-	snprintf(pattern, sizeof(pattern), "%s/????????????????.vct", folder);
-	if (glob(pattern, 0, NULL, &found) == 0) {
-		*out = calloc(found.gl_pathc, sizeof(**out));
-		for (size_t i = 0; *out && i < found.gl_pathc; i++)
-			*n += read_facts(found.gl_pathv[i], false, &(*out)[*n]);
-	}
-	bool failed = found.gl_pathc && !*out;
-	globfree(&found);
-	VC_HAVE(!failed, "the runs that are kept", err);
-	if (*n)
-		vc_sort(*out, *n, sizeof(**out), newest_first);
-	return VC_OK;
-}
-
-int vc_kept_find(const char *name, char path[VC_RERUN_PATH], struct vc_error *err)
-{
-	char folder[512], pattern[640];
-	size_t n = strlen(name);
-	glob_t found;
-	bool several = false;
-
-	snprintf(path, VC_RERUN_PATH, "%s", name);
-	if (n < 4 || n > 16 || strspn(name, "0123456789abcdef") != n || !access(name, F_OK))
-		return VC_OK;
-	VC_TRY(vc_own_folder("runs", folder, sizeof(folder), err));
-	snprintf(pattern, sizeof(pattern), "%s/%s*.vct", folder, name);
-	if (glob(pattern, 0, NULL, &found) == 0) {
-		several = found.gl_pathc > 1;
-		snprintf(path, VC_RERUN_PATH, "%s", found.gl_pathv[0]);
-	}
-	globfree(&found);
-	return several ? vc_fail(err, VC_EUSAGE, "%s: several runs of 'vramcast history' begin so",
-				 name) : VC_OK;
 }

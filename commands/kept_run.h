@@ -28,10 +28,12 @@ struct vc_kept {
 	bool reused;              /* nothing was run now */
 	char verdict[32];         /* on the memory that was asked for */
 	uint64_t requested, allocated, reserved; /* peaks */
+	uint64_t flushes;         /* of the cache */
 	uint64_t workspace;       /* largest that a library took for one convolution */
 	uint64_t used;            /* of the card, context included */
 	char torch[24], card[40], with[240], line[400];
-	int64_t when;             /* seconds since 1970 */
+	int64_t when, last;       /* it was made and used, seconds since 1970 */
+	uint64_t bytes;           /* of its files */
 };
 
 /* With the memory of the card; where that does not suffice, with more: what the program asks for is
@@ -40,11 +42,25 @@ struct vc_kept {
 int vc_kept_run(const struct vc_kept_wish *w, struct vc_kept *out, const struct vc_console *con,
 		struct vc_error *err);
 
+/* ---- kept_store.c: where they lie ---- */
+
+/* FILE.json (the report of dryrun) or FILE.run beside a recording FILE.vct. */
+void vc_kept_beside(const char *path, const char *ending, char out[VC_RERUN_PATH]);
+/* False: there is none, or (current) its files have changed since. Then it was used just now. */
+bool vc_kept_read(const char *path, bool current, struct vc_kept *k);
+/* What processes that were killed have left there. */
+void vc_kept_clean(const char *folder);
+
 /* All that there are, the newest first; the caller's to free. */
 int vc_kept_list(struct vc_kept **out, size_t *n, struct vc_error *err);
 /* Is `name` no file, but the beginning of one id? Then *path is its recording, else `name`.
  * Errors: VC_EUSAGE: of several. */
 int vc_kept_find(const char *name, char path[VC_RERUN_PATH], struct vc_error *err);
 
-/* The report of dryrun beside a recording: FILE.json. */
-void vc_kept_report(const char *path, char report[VC_RERUN_PATH]);
+/* How much they may take together; VC_KEPT_MOST until somebody says otherwise. */
+#define VC_KEPT_MOST (UINT64_C(4) << 30)
+int vc_kept_limit(uint64_t *most, struct vc_error *err);
+int vc_kept_set_limit(uint64_t most, struct vc_error *err);
+/* Those that were used least recently go until the rest take no more than that; none goes that was
+ * used within the last `spare` seconds. */
+int vc_kept_prune(int64_t spare, struct vc_error *err);

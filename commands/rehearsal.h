@@ -3,40 +3,28 @@
  * layers computed twice, settings of the allocator. */
 #pragma once
 
-#include "commands/trial.h"
+#include "commands/kept_run.h"
 
 struct vc_rehearsal {
 	const char *gpu;       /* the card to play */
 	const char *capacity;  /* of it, where it is another one; or NULL */
 	char *const *argv;     /* program and its arguments */
 	size_t argc;
-	const char *folder;    /* where recordings go */
 	const char *recompute; /* layers to be computed twice, or NULL */
 	uint64_t steps;        /* of its optimizer, then it is ended; 0: all */
 	char room[32];         /* of `capacity`, private */
 	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF, or NULL: as it is */
-	char seen[320];        /* of vc_rehearse_layers; "": there is none */
+	char seen[VC_RERUN_PATH]; /* of vc_rehearse_layers; "": there is none */
 	struct vc_progress *progress;
 };
 
-struct vc_rehearsed {
-	char path[320];        /* of the recording */
-	int code;              /* of the program */
-	bool ooms;             /* a request failed for good */
-	uint64_t reserved, flushes;
-	struct vc_hooked hook; /* what it did */
-};
-
-/* Run it and replay what it recorded. `n` names its files. What the program prints is shown only
- * where it left no recording, or ended otherwise than by running out of memory. Errors: VC_EIO. */
-int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *out,
-		struct vc_error *err);
+/* Run it, or take what was run before. Errors: VC_EIO; VC_EUSAGE: the change cannot be made. */
+int vc_rehearse(const struct vc_rehearsal *h, struct vc_kept *out, struct vc_error *err);
 
 struct vc_run_options; /* simulator/session/request.h */
-/* The first one: with room for all that the program asks for, on the one card of -g. h->folder is
- * made in `folder` (at least 200 bytes; "" when there is none to be removed). */
-int vc_rehearse_whole(struct vc_rehearsal *h, const struct vc_run_options *opt, char *folder,
-		      struct vc_rehearsed *out, struct vc_error *err);
+/* The first one: with room for all that the program asks for, on the one card of -g. */
+int vc_rehearse_whole(struct vc_rehearsal *h, const struct vc_run_options *opt, struct vc_kept *out,
+		      struct vc_error *err);
 struct vc_session; /* simulator/session/session.h */
 struct vc_plan;
 /* One more with that room, and all layers of the recorded one computed twice: its recording, in
@@ -48,7 +36,3 @@ void vc_rehearse_on(struct vc_rehearsal *h, const struct vc_run_options *opt);
 
 /* A recording is one file that nobody can execute; everything else is a program. */
 bool vc_is_program(size_t argc, char *const *argv);
-
-/* A folder for rehearsals in `path` (at least 200 bytes), and its removal with all files in it. */
-int  vc_rehearsal_folder(char *path, struct vc_error *err);
-void vc_rehearsal_remove(const char *path);

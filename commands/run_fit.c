@@ -4,6 +4,7 @@
 #include "commands/run_fit.h"
 
 #include "commands/rehearsal.h"
+#include "commands/trial.h"
 #include "commands/run_start.h"
 #include "common/emit.h"
 #include "common/vec.h"
@@ -94,20 +95,23 @@ static int gather(struct fit *f, struct vc_error *err)
 }
 
 /* Does it really run with that? */
-static int rehearse(struct fit *f, struct vc_rehearsal *h, const struct option *o, unsigned n,
-		    bool *fits, struct vc_error *err)
+static int rehearse(struct fit *f, struct vc_rehearsal *h, const struct option *o, bool *fits,
+		    struct vc_error *err)
 {
 	const struct vc_recompute_search *q = &f->search[o->conf];
 	const struct vc_recompute *p = &q->at[o->at];
-	struct vc_rehearsed ran;
+	struct vc_kept ran;
+	int r;
 
 	h->conf = o->conf ? f->conf[o->conf] : NULL;
 	h->recompute = p->layers ? f->spec : NULL;
 	if (p->layers)
 		vc_recompute_spec(q, f->s.rec->meta, o->at, f->spec, SPEC);
-	VC_TRY(vc_rehearse(h, n, &ran, err));
-	*fits = !ran.ooms && !ran.flushes && (!p->layers || (ran.hook.applied && !ran.hook.odd));
-	return VC_OK;
+	r = vc_rehearse(h, &ran, err);
+	*fits = r == VC_OK && !ran.oom && !ran.flushes;
+	if (r == VC_EUSAGE) /* it cannot be made from outside */
+		*err = (struct vc_error){ 0 };
+	return r == VC_EUSAGE ? VC_OK : r;
 }
 
 /* ---- saying it ---- */
@@ -189,6 +193,7 @@ static int start(struct fit *f, const struct option *o, size_t argc, char **argv
 			     setenv("PYTORCH_ALLOC_CONF", f->conf[o->conf], 1) < 0))
 		return vc_nomem(err, "the environment");
 	if (p && p->layers) {
+		VC_TRY(vc_trial_folder(f->folder, err));
 		vc_recompute_spec(&f->search[o->conf], f->s.rec->meta, o->at, f->spec, SPEC);
 		VC_TRY(vc_hook_set(&(struct vc_hook){ .folder = f->folder,
 						       .recompute = f->spec }, err));
@@ -217,7 +222,7 @@ static int choose_and_run(struct fit *f, struct vc_rehearsal *h, size_t argc, ch
 	VC_TRY(gather(f, err));
 	vc_rehearse_on(h, &f->opt);
 	for (; i < f->options && i < TRIALS && !fits; i++)
-		VC_TRY(rehearse(f, h, &f->option[i], (unsigned)i + 1, &fits, err));
+		VC_TRY(rehearse(f, h, &f->option[i], &fits, err));
 	vc_progress_hush(h->progress); /* the program has the terminal from here on */
 	if (!fits && !f->ask->keep)
 		return nothing(f);
@@ -239,7 +244,7 @@ static void release(struct fit *f)
 	VC_FREE(f->option, f->plan, f->spec);
 	vc_session_close(&f->s);
 	if (f->folder[0])
-		vc_rehearsal_remove(f->folder);
+		vc_trial_remove(f->folder);
 	free(f);
 }
 
@@ -249,7 +254,7 @@ int vc_run_fit(const struct vc_run_fit_ask *ask, size_t argc, char **argv, struc
 	size_t at = program_at(argc, argv);
 	struct vc_rehearsal h = { .argv = argv + at, .argc = argc - at, .steps = ask->steps,
 				  .progress = vc_progress_open(con) };
-	struct vc_rehearsed whole;
+	struct vc_kept whole;
 	const struct vc_card *card;
 	struct fit *f;
 	int r;
@@ -270,7 +275,7 @@ int vc_run_fit(const struct vc_run_fit_ask *ask, size_t argc, char **argv, struc
 	else if (!f->spec)
 		r = vc_nomem(err, "a choice of layers");
 	else
-		r = vc_rehearse_whole(&h, &f->opt, f->folder, &whole, err);
+		r = vc_rehearse_whole(&h, &f->opt, &whole, err);
 	if (r == VC_OK)
 		r = open_trace(f, whole.path, err);
 	if (r == VC_OK)

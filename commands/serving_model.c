@@ -431,17 +431,14 @@ static double index_beside(const char *path)
 	const char *slash = strrchr(path, '/');
 	char name[1024];
 	struct vc_error quiet = { .status = VC_OK };
-	struct vc_input *in;
 	struct vc_value *v;
 	double size;
 
 	snprintf(name, sizeof(name), "%.*s/model.safetensors.index.json",
 		 slash ? (int)(slash - path) : 1, slash ? path : ".");
-	in = vc_input_open(name, &quiet);
-	v = in ? vc_value_read(in, &quiet) : NULL;
+	v = vc_value_load(name, &quiet);
 	size = NUMBER(vc_value_get(v, "metadata"), 0, "total_size");
 	vc_value_free(v);
-	vc_input_close(in);
 	return size;
 }
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* asprintf */
 #include "commands/trial.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -126,4 +127,35 @@ int vc_trial_run(const struct vc_trial *t, const char *file, int *code, struct v
 			       strerror(lost));
 	*code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	return VC_OK;
+}
+
+/* ---- folders ---- */
+
+int vc_trial_folder(char *path, struct vc_error *err)
+{
+	const char *parent = getenv("TMPDIR");
+
+	snprintf(path, 200, "%.150s/vramcast-fit-%s", parent && *parent ? parent : "/tmp",
+		 "XX" "XX" "XX");
+	return mkdtemp(path) ? VC_OK : vc_fail(err, VC_EIO, "cannot make a folder for the trial "
+					       "runs in %s: %s", parent && *parent ? parent :
+					       "/tmp", strerror(errno));
+}
+
+void vc_trial_remove(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+	char at[600];
+
+	while (d && (e = readdir(d))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		snprintf(at, sizeof(at), "%.300s/%.255s", path, e->d_name);
+		if (unlink(at) < 0 && (errno == EISDIR || errno == EPERM))
+			vc_trial_remove(at);
+	}
+	if (d)
+		closedir(d);
+	rmdir(path);
 }

@@ -32,5 +32,8 @@ struct vc_trial {
  * the caller. */
 int vc_trial_run(const struct vc_trial *t, const char *file, int *code, struct vc_error *err);
 void vc_trial_show(const char *log, struct vc_progress *progress);
+/* A folder for runs in `path` (at least 200 bytes), and its removal with all files in it. */
+int vc_trial_folder(char *path, struct vc_error *err);
+void vc_trial_remove(const char *path);
 /* Is there a recording? */
 bool vc_trial_recorded(const char *file);

@@ -60,6 +60,15 @@ struct vc_value *vc_value_read(struct vc_input *in, struct vc_error *err)
 	return v;
 }
 
+struct vc_value *vc_value_load(const char *path, struct vc_error *err)
+{
+	struct vc_input *in = vc_input_open(path, err);
+	struct vc_value *v = in ? vc_value_read(in, err) : NULL;
+
+	vc_input_close(in);
+	return v;
+}
+
 struct vc_value *vc_value_parse(const char *text, size_t n, struct vc_error *err)
 {
 	struct vc_input *in = vc_input_memory(text, n, err);

@@ -18,6 +18,7 @@ struct vc_value {
 /* The document, and nothing may follow it. NULL: *err says why. */
 struct vc_value *vc_value_read(struct vc_input *in, struct vc_error *err);
 struct vc_value *vc_value_parse(const char *text, size_t n, struct vc_error *err);
+struct vc_value *vc_value_load(const char *path, struct vc_error *err);
 void vc_value_free(struct vc_value *v); /* NULL is fine */
 
 /* The member of that name, or NULL; also where v is no object, or NULL. */

@@ -4,7 +4,7 @@ user's. It travels inside the program, which starts it as FOLDER make VERSION|li
 versions NAME GOOD BAD.
 
 PyTorch itself comes without the libraries of CUDA, whose place the null GPU takes, but with the cuDNN that it requires, which is
-asked for plans. Packages come from where pip and uv are told to look."""
+asked for plans, and with its torchvision. Packages come from where pip and uv are told to look."""
 import hashlib
 import json
 import os
@@ -35,9 +35,9 @@ def bytes_of(url):
         return 0
 
 
-def plan(pip, *requirements):
+def plan(pip, *requirements, **more):
     """What pip would install for them: [(name, version, url, requirements)]."""
-    report = run(*pip, "install", "--quiet", "--dry-run", "--report", "-", *requirements, stdout=subprocess.PIPE).stdout
+    report = run(*pip, "install", "--quiet", "--dry-run", "--report", "-", *requirements, stdout=subprocess.PIPE, **more).stdout
     return [(i["metadata"]["name"], i["metadata"]["version"], i["download_info"]["url"], i["metadata"].get("requires_dist", []))
             for i in json.loads(report)["install"]]
 
@@ -63,18 +63,24 @@ class Torch:
               [sys.executable, "-m", "venv", self.here]))
         pip = [self.python, "-m", "pip"]
         wanted = self.version if self.version.endswith(".whl") else f"torch=={self.version}" + (".*" if self.version.count(".") < 2 else "")
-        (name, self.exact, url, asks), = plan(pip, "--no-deps", "--ignore-installed", wanted)
-        self.alone = [a.split(";")[0].strip() for a in asks if a.startswith("nvidia-cudnn")]
+        try:  # with the torchvision that was built for it: another one ends the process
+            rows = plan(pip, "--ignore-installed", wanted, "torchvision", stderr=subprocess.DEVNULL)
+            (name, self.exact, url, asks), = [row for row in rows if row[0] == "torch"]
+            more = [row for row in rows if row[0] == "torchvision" or row[0].startswith("nvidia-cudnn")]
+        except (subprocess.CalledProcessError, ValueError):
+            (name, self.exact, url, asks), = plan(pip, "--no-deps", "--ignore-installed", wanted)
+            alone = [a.split(";")[0].strip() for a in asks if a.startswith("nvidia-cudnn")]
+            more = plan(pip, "--no-deps", "--ignore-installed", *alone) if alone else []
+        self.alone = [f"{row[0]}=={row[1]}" for row in more]
         self.rest = [a for a in asks if not a.startswith(OURS) and "extra ==" not in a]
         self.wanted = wanted if wanted.endswith(".whl") else f"{name}=={self.exact}"
-        more = plan(pip, "--no-deps", "--ignore-installed", *self.alone) if self.alone else []
-        self.what = f"PyTorch {self.exact}{' with ' + self.alone[0] if self.alone else ''}"
+        self.what = f"PyTorch {self.exact}{' with ' if self.alone else ''}{' '.join(self.alone)}"
         self.bytes = sum(map(bytes_of, [url] + [row[2] for row in more]))
 
     def make(self):
         install = ([self.uv, "pip", "install", "--quiet", "--python", self.python] if self.uv else
                    [self.python, "-m", "pip", "install", "--quiet"])
-        run(*install, *self.rest, "numpy")
+        run(*install, *self.rest, "numpy", *(["pillow"] if any("torchvision" in a for a in self.alone) else []))
         run(*install, "--no-deps", self.wanted, *self.alone)
         site = run(self.python, "-c", "import site; print(site.getsitepackages()[0])", stdout=subprocess.PIPE).stdout.strip()
         with open(os.path.join(site, "vramcast_behind.pth"), "w") as file:

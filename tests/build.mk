@@ -216,6 +216,9 @@ check-changes: all ## what transforms predict for tests/programs against the cha
 	$(Q)$(PROGRAMS) tests/programs/record.sh changes | VRAMCAST=$(BUILD)/vramcast tests/transforms/check.sh
 check-rerun: all ## programs of tests/programs answer for other values, against dry runs of those (TORCH_PYTHON=python)
 	$(Q)V=1 $(RUN_TESTS) tests/programs/check_rerun.sh
+BISECT_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast-bisect
+check-bisect: all ## planted regressions are named by bisect, among commits and releases (TORCH_PYTHON=python; ONLY=NAME; fetches wheels)
+	$(Q)V=1 ONLY='$(ONLY)' BISECT_CACHE='$(BISECT_CACHE)' $(RUN_TESTS) tests/bisect/check.sh
 calibration-full: all ## record programs of real size (tests/programs/full.txt; their packages in PYTHONPATH); ONLY=REGEX some of them
 	$(Q)VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(CALIBRATION_CACHE)-full' ONLY='$(ONLY)' \
 		nice -n 10 tests/programs/record.sh full
@@ -237,4 +240,4 @@ CARDS ?= rtx4090 t4 l40s h100-80g-sxm v100-32g-sxm b200-180g rtx3090
 check-cards: all ## recordings of an A100 predict runs on other cards (tests/programs/cards.txt; CARDS="NAME...", TRANSFORMS_PYTHON=python with torch)
 	$(Q)VRAMCAST='$(abspath $(BUILD)/vramcast)' PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(CALIBRATION_CACHE)-cards' CARDS='$(CARDS)' \
 		nice -n 10 tests/programs/cards.sh
-.PHONY: check-rerun calibration-ladders calibration-full calibration-seeds check-changes check-cards
+.PHONY: check-rerun check-bisect calibration-ladders calibration-full calibration-seeds check-changes check-cards

@@ -26,6 +26,8 @@ struct vc_run_wish {
 /* What came of it. */
 struct vc_ran {
 	char path[VC_RERUN_PATH];   /* of its recording, which stays */
+	bool oom;                   /* it ended there */
+	uint64_t flushes;           /* of the allocator's cache */
 	char unknown[VC_RERUN_WHY]; /* what only a card knows and the run met, in words; "": none */
 };
 

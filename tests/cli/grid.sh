@@ -49,9 +49,20 @@ run history batch=16 --json; check "or what has these words" test "$(json "len(d
 a=$(json "d['runs'][0]['run'][:8]"); run history batch=11 --json; b=$(json "d['runs'][0]['run']")
 run diff "$b" "$a"; expect "any two are held against each other" 0 'B needs more than A'
 run diff "$b" "$a" --json; check "by kind" test "$(json "[k['kind'] for k in d['kinds']]")" = "['tensors']"
+# how much they take together
+touch -d '2 days ago' "$XDG_CACHE_HOME"/vramcast/runs/$b.vct; touch -d '3 days ago' "$XDG_CACHE_HOME"/vramcast/runs/$a*.vct; rm -f "$RUNS"
+grid --vary batch=11 -- sh slow.sh {batch}; ran "what is used stays used" 0; rm -f "$RUNS"
+run history --json; all=$(json "sum(r['bytes'] for r in d['runs'])"); many=$(json "len(d['runs'])"); check "what they take is told" test "$(json "d['bytes'], d['limit']")" = "$all $((4 << 30))"
+run history --limit $((all - 1)) --json; check "beyond the limit the one goes that was used least recently" test "$(json "len(d['runs']), d['limit']") $(ls "$XDG_CACHE_HOME"/vramcast/runs/$a* 2> /dev/null | wc -l)" = "$((many - 1)) $((all - 1)) 0"
+run history --limit 4GiB; expect "how many there are, and of how much" 0 "^$((many - 1)) runs take .* of 4.00 GiB"; run diff "$b" "$b"; expect "the other is there" 0
+run history --limit x; expect "what is no size" 2 '' 'limit'
 grid --vary batch=2,4 --json -- "$train" --batch {batch}; printf '%s' "$out" > "$TMP/grid.json"
 check "a grid and its changes are what the schema says" "$py" "$OLDPWD/tests/python/schema.py" dryrun "$TMP/grid.json"
 run diff 00000000 "$a"; expect "a number that no run has is a file that is not there" 1 '' 'cannot open 00000000'
+
+rm -f "$RUNS"; run fit -g rtx3060-12g -- "$train" --batch {batch}; expect "fit finds the largest by such runs, too" 0 'proved by trial runs'
+check "some of them ($(runs))" test "$(runs)" -ge 3; first=$out; rm -f "$RUNS"
+run fit -g rtx3060-12g -- "$train" --batch {batch}; ran "and remembers them" 0; check "with the same answer" test "$out" = "$first"
 
 echo 'n = 2' > mine.py; printf 'import os, mine\nos.execv("%s", ["train", "--batch", str(mine.n)])\n' "$train" > script.py
 grid --vary x=1 -- "$py" script.py {x}; grid --vary x=1 -- "$py" script.py {x}; ran "a script in Python is run once, too" 1

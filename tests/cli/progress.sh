@@ -39,7 +39,7 @@ printf '#!/bin/sh\necho said >&2\nsleep 2\n' > "$TMP/program"; chmod +x "$TMP/pr
 tried() { c=$1; shift; seen "$c" "$@" fit --find batch --with record --at 2,4 -- "$TMP/program" '{batch}'; }
 last() { printf '%s\n' "$left" | grep -qE "$1" && [ "$(printf '%s\n' "$left" | grep -c trial)" = 1 ] || { echo "$left"; return 1; }; }
 tried 120; check "a trial run is shown while it goes on" moves 'trial run 1 of at most [0-9]+: batch=2, [12] s'
-check "and its error stands alone" last '^vramcast fit: the trial run with batch=2 left no recording$'
+check "and its error stands alone" last '^vramcast fit: the trial run with batch=2: it left no recording$'
 tried 20; check "no line is longer than the terminal" python3 -c 'import sys
 parts = open(sys.argv[1], newline="").read().split("said")[0].split("\r"); sys.exit(max(map(len, parts)) > 19 or len(parts) < 3)' "$TMP/seen"
 silent() { grep -q said "$TMP/seen" && ! grep -q 'trial run 1' "$TMP/seen" || { cat -v "$TMP/seen"; return 1; }; }

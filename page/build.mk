@@ -3,7 +3,7 @@
 PAGE := $(BUILD)/vramcast.html
 PAGE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast-page
 PAGE_SRC := $(filter-out $(shell sed -n 's/^VC_PROCESS_COMMAND(\(.*\))/commands\/cmd_\1%/p' commands/commands.def),$(LIB_SRC) $(CMD_SRC)) \
-	allocator/arena.c allocator/areas.c $(addprefix nullgpu/,architecture.c properties.c python.c)
+	page/memcmp.c allocator/arena.c allocator/areas.c $(addprefix nullgpu/,architecture.c properties.c python.c)
 PAGE_TEXTS := $(addprefix $(BUILD)/page/commands/,hook_text.o env_text.o mcp_text.o)
 PAGE_OBJ := $(PAGE_SRC:%.c=$(BUILD)/page/%.o) $(PAGE_TEXTS)
 # What one who looks for a module of Node finds where Node itself is not Debian's.
@@ -32,9 +32,9 @@ $(PAGE_TEXTS): $(BUILD)/page/%.o: $(BUILD)/%.c
 	$(Q)$(EMCC) $(PAGE_CFLAGS) -c -o $@ $<
 $(BUILD)/page/visualize/sinks/html.o: $(BUILD)/visualize/page.inc
 $(BUILD)/page/engine.js: $(PAGE_OBJ) page/build.mk
-	$(Q)rm -f $(BUILD)/page/engine.a; emar rcs $(BUILD)/page/engine.a $(filter-out %/vramcast.o,$(PAGE_OBJ))
+	$(Q)rm -f $(BUILD)/page/engine.a; emar rcs $(BUILD)/page/engine.a $(filter-out %/vramcast.o %/memcmp.o,$(PAGE_OBJ))
 	$(call say,LD,$@)
-	$(Q)$(EMCC) $(PAGE_LDFLAGS) -o $@ $(BUILD)/page/vramcast.o $(BUILD)/page/engine.a $(PAGE_CACHE)/libraries.a
+	$(Q)$(EMCC) $(PAGE_LDFLAGS) -o $@ $(BUILD)/page/vramcast.o $(BUILD)/page/page/memcmp.o $(BUILD)/page/engine.a $(PAGE_CACHE)/libraries.a
 PAGE_PARTS := $(addprefix page/,page.html app.css app.js worker.js) $(addprefix visualize/,page.css page.js instrument.js)
 $(PAGE): $(BUILD)/page/engine.js page/assemble.py $(PAGE_PARTS)
 	$(call say,GEN,$@)

@@ -14,11 +14,18 @@ function vramcastHost(m) {
 				fs.writeFile("/work/" + f.name, f.bytes);
 			}
 			if (!lent.length) return;
-			const read = m.WORKERFS.stream_ops.read;
+			const reader = new FileReaderSync(), most = 32 << 20; // each piece that is fetched asks another process
 			m.WORKERFS.stream_ops.read = function (stream, buffer, offset, length, position) {
-				const n = read(stream, buffer, offset, length, position);
-				watch(position + n, stream.node.size);
-				return n;
+				const node = stream.node;
+				if (position >= node.size) return 0;
+				if (!node.held || position < node.at || position >= node.at + node.held.length) {
+					node.at = position;
+					node.held = new Uint8Array(reader.readAsArrayBuffer(node.contents.slice(position, position + most)));
+				}
+				const from = position - node.at, part = node.held.subarray(from, from + length);
+				buffer.set(part, offset);
+				watch(position + part.length, node.size);
+				return part.length;
 			};
 			fs.mkdir(at);
 			fs.mount(m.WORKERFS, { blobs: lent.map((f, i) => ({ name: String(i), data: f.blob })) }, at);

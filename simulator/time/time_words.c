@@ -87,6 +87,14 @@ static void uint_or_null(struct vc_emit *e, const char *key, bool known, uint64_
 	vc_emit_uint(vc_emit_known(e, known), key, NULL, v);
 }
 
+/* What a step waits for most. */
+static const char *bound(const struct vc_timing *t)
+{
+	double idle = 1 - t->busy;
+
+	return idle < 0.1 ? "gpu" : !t->modelled && t->wait > idle / 2 ? "data" : "host";
+}
+
 static const char *basis(const struct vc_timing *t)
 {
 	return !t->step_ns ? NULL : t->roofline ? "roofline" : t->same ? "recorded" :
@@ -109,6 +117,7 @@ static void report_trust(struct vc_emit *e, const struct vc_timing *t)
 	}
 	real_or_null(e, "unmatched", known, 1 - t->matched);
 	real_or_null(e, "renamed", known, t->renamed);
+	vc_emit_text(e, "bound", NULL, known ? bound(t) : NULL);
 	real_or_null(e, "mfu", known && t->mfu > 0, t->mfu);
 	real_or_null(e, "unknown", known, t->unknown);
 	vc_emit_text(e, "unknown_kernel", NULL, known ? t->kernel : NULL);
@@ -350,6 +359,8 @@ const char *vc_time_words(const struct vc_result *r, char *buf, size_t n)
 				       rate_words(t, t->samples, lo));
 	if (at < n)
 		at += (size_t)snprintf(buf + at, n - at, ", GPU busy %.0f %%", 100 * t->busy);
+	if (!strcmp(bound(t), "host") && at < n)
+		at += (size_t)snprintf(buf + at, n - at, ", bound by launches");
 	if (!t->modelled && t->wait >= 0.005 && at < n)
 		at += (size_t)snprintf(buf + at, n - at, ", waits for data %.1f %%", 100 * t->wait);
 	if (t->flushes > 0 && at < n)

@@ -10,6 +10,11 @@ flat | grep -q '"time":{"recorded_ns":[0-9]*,"predicted_ns":[0-9]*,"driver_ns":[
 	pass "sim: the fields of the contract, and the step" || fail "sim: time" "$out"
 flat | grep -q '"basis":"recorded"' && flat | grep -q '"modelled":true' && pass "recorded, by a modelled card" || fail "recorded" "$out"
 [ "$(flat | sed -n 's/.*"steps_per_s":\(30\.2[0-9]\).*/\1/p')" = 30.22 ] && pass "33.08 ms a step are 30.2 steps a second" || fail "steps a second" "$out"
+for f in gpt-4:host style-24:host; do
+	run sim tests/recordings/h100/${f%:*}.vct --no-verify --no-advice --json
+	flat | grep -q "\"bound\":\"${f#*:}\"" && pass "$f: what bounds a step" || fail "$f: bound" "$out"
+done
+run sim $gpt --no-verify --no-advice --json; flat | grep -q '"bound":"gpu"' && pass "a busy card bounds" || fail "bound by the card" "$out"
 run sim $gpt --no-verify --no-advice -x accumulate:k=4; expect "four micro-batches take about four times as long" 0 'time +about 1[0-4]0 ms a step, .*not measured: rough'
 run sim $gpt --no-verify --no-advice -x checkpoint --json
 step=$(flat | sed -n 's/.*"step_ns":\([0-9]*\).*/\1/p')

@@ -250,31 +250,88 @@ class Mlp(nn.Module):
         return self.down(F.silu(a) * b)
 
 
+class Rows(torch.autograd.Function):
+    """Rows in another order, in one kernel each way."""
+    @staticmethod
+    def forward(ctx, x, order, back):
+        ctx.back = back
+        return x.index_select(0, order)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.index_select(0, ctx.back), None, None
+
+
+class Deal(torch.autograd.Function):
+    """Each row as often as it has experts; gradients are summed."""
+    @staticmethod
+    def forward(ctx, x, order, times):
+        ctx.times, ctx.rows = times, x.shape[0]
+        return x.index_select(0, order)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g[:ctx.times * ctx.rows].view(ctx.times, ctx.rows, -1).sum(0), None, None
+
+
+class Grouped(torch.autograd.Function):
+    """Linear layers of several experts, each on its part of the rows."""
+    @staticmethod
+    def forward(ctx, x, refs):
+        ctx.save_for_backward(x)
+        ctx.refs = refs
+        y = x.new_empty((x.shape[0], refs[0][0].shape[0]))
+        for part, to, (w, _) in zip(x.chunk(len(refs)), y.chunk(len(refs)), refs):
+            torch.mm(part, w.t(), out=to)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        n, dx = len(ctx.refs), torch.empty_like(x)
+        for part, given, to, (w, into) in zip(x.chunk(n), g.chunk(n), dx.chunk(n), ctx.refs):
+            torch.mm(given, w, out=to)
+            torch.addmm(into, given.t(), part, out_dtype=torch.float32, out=into)
+        return dx, None
+
+
 class Experts(nn.Module):
-    """Tokens go to their experts and back; every expert gets as many."""
+    """Tokens go to their experts and back, as Megatron-LM's all-to-all dispatcher has it with fused permutation and
+    grouped products; weights of the router are applied with the activation. Every expert gets as many."""
     def __init__(self, a, g, shared, own):
         super().__init__()
-        self.a, self.group = a, g["ep"][0]
+        self.a, self.group, self.own, self.orders = a, g["ep"][0], own, {}
         self.router = Linear(shared, a.hidden, a.experts)
-        self.experts = nn.ModuleList(Mlp(own, a.hidden, a.moe_ffn) for _ in range(a.experts // a.ep))
+        local = a.experts // a.ep
+        self.up = [own.add(2 * a.moe_ffn, a.hidden)[1] for _ in range(local)]
+        self.down = [own.add(a.hidden, a.moe_ffn)[1] for _ in range(local)]
         self.shared = Mlp(shared, a.hidden, a.shared_ffn) if a.shared_ffn else None
+
+    def order(self, rows):
+        if rows not in self.orders:
+            n, local = -(-rows * self.a.topk // self.a.experts) * self.a.experts, len(self.up)
+            each = torch.arange(n, device="cuda")
+            there = each.view(self.a.ep, local, -1).transpose(0, 1).reshape(-1)
+            back = each.view(local, self.a.ep, -1).transpose(0, 1).reshape(-1)
+            self.orders[rows] = each % rows, there, back
+        return self.orders[rows]
+
+    def move(self, x, order, back):
+        """By rank and expert -> by expert."""
+        return Rows.apply(Swap.apply(x, self.group), order, back) if self.a.ep > 1 else x
 
     def forward(self, x):
         a, flat = self.a, x.reshape(-1, x.shape[-1])
-        n = -(-flat.shape[0] * a.topk // a.experts) * a.experts
+        deal, there, back = self.order(flat.shape[0])
         score = self.router(flat).float().softmax(-1)
         weight, _ = score.topk(a.topk, -1)
-        order = torch.arange(n, device="cuda") % flat.shape[0]
-        sent = flat.index_select(0, order)
-        got = Swap.apply(sent, self.group) if a.ep > 1 else sent
-        local = len(self.experts)
-        if a.ep > 1: # by rank and expert -> by expert
-            got = got.view(a.ep, local, -1, got.shape[-1]).transpose(0, 1).reshape(-1, got.shape[-1])
-        out = torch.cat([e(t) for e, t in zip(self.experts, got.chunk(local))])
+        weight = F.pad(weight.t().reshape(-1, 1), (0, 0, 0, len(deal) - weight.numel()))
+        got, weight = self.move(Deal.apply(flat, deal, a.topk), there, back), self.move(weight, there, back)
+        one, two = Grouped.apply(got, [self.own.at[i] for i in self.up]).chunk(2, -1)
+        out = Grouped.apply(F.silu(one) * two * weight.to(one.dtype), [self.own.at[i] for i in self.down])
         if a.ep > 1:
-            out = out.view(local, a.ep, -1, out.shape[-1]).transpose(0, 1).reshape(-1, out.shape[-1])
-            out = Swap.apply(out, self.group)
-        out = (out[:flat.shape[0] * a.topk].view(a.topk, *flat.shape) * weight.t().to(out.dtype)[..., None]).sum(0).view(x.shape)
+            out = Swap.apply(Rows.apply(out, back, there), self.group)
+        out = out[:flat.shape[0] * a.topk].view(a.topk, *flat.shape).sum(0).view(x.shape)
         return out + self.shared(x) if self.shared is not None else out
 
 

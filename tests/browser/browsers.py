@@ -184,6 +184,7 @@ class Firefox(Browser):
         self.rest = b""
         self.read()
         self.call("WebDriver:NewSession", capabilities={"alwaysMatch": {"pageLoadStrategy": "normal"}})
+        self.call("WebDriver:SetTimeouts", script=120000)  # axe on a busy machine
         self.call("WebDriver:Navigate", url="about:blank")
 
     def read(self):

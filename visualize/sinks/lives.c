@@ -165,6 +165,14 @@ static void row_name(const struct drawing *d, const struct row *w, char *buf, si
 			 "no stack recorded");
 }
 
+/* How thick a column is, in whole pixels: what differs by less is one piece. */
+static int thickness(const struct drawing *d, uint32_t x)
+{
+	int h = ((int)vc_muldiv(d->bytes[x], THICK, d->most) + 5) / 10 * 10;
+
+	return !d->bytes[x] ? 0 : h < 10 ? 10 : h;
+}
+
 /* From column to column, centred in the row. */
 static void draw_row(struct drawing *d, const struct row *w, int y)
 {
@@ -182,14 +190,14 @@ static void draw_row(struct drawing *d, const struct row *w, int y)
 	vc_svg_hline(s, "gr", b->x, y + ROW / 2, b->w);
 	vc_svg_put(s, "<path class=\"%s cell\" d=\"", vc_theme_slot(w->slot));
 	for (uint32_t x = 0, e; x < width; x = e) {
-		for (e = x + 1; e < width && d->bytes[e] == d->bytes[x];)
+		int h = thickness(d, x);
+
+		for (e = x + 1; e < width && thickness(d, e) == h;)
 			e++;
 		int x0 = (int)((uint64_t)x * (uint64_t)b->w / width);
 		int x1 = (int)((uint64_t)e * (uint64_t)b->w / width);
-		int h = (int)vc_muldiv(d->bytes[x], THICK, d->most);
 
-		h = h < 10 ? 10 : h;
-		if (d->bytes[x])
+		if (h)
 			vc_svg_put(s, "M%c %ch%cv%ch%cz", b->x + x0, y + (ROW - h) / 2, x1 - x0, h,
 				   x0 - x1);
 	}
@@ -259,7 +267,7 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 		.box = { VC_MARGIN + name, 0, d->page.w - 2 * VC_MARGIN - name - VALUE, 0 } };
 	VC_TRY(vc_classes_init(&d->classes, d->r, err));
 	VC_TRY(vc_columns_init(&d->columns, &d->classes, vc_wants_time(cfg, d->r),
-			       (uint32_t)(d->plot.box.w / 10), NULL, err));
+			       (uint32_t)(d->plot.box.w / 20), NULL, err)); /* of two pixels */
 	d->bytes = malloc((d->columns.width + 2) * sizeof(*d->bytes));
 	d->turn = malloc((2 * d->r->lives.n + 1) * sizeof(*d->turn));
 	VC_HAVE(d->bytes && d->turn, "the lives of blocks", err);

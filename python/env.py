@@ -131,10 +131,13 @@ def need(wanted):
 def between(name, good, bad):
     """The releases from one to the other, in the order from good to bad: pip names them all where it is asked for one that there is
     not."""
-    words = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", f"{name}==99999"]
+    words = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", os.devnull, f"{name}==99999"]
     said = subprocess.run(words, text=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL).stderr
     found = re.search(r"from versions: ([^)]*)\)", said)
-    known = re.findall(r"[^ ,]+", found.group(1)) if found else []
+    if not found:
+        why = [line for line in said.splitlines() if line.startswith("ERROR: ")] or said.splitlines() or ["pip says nothing"]
+        sys.exit(f"vramcast bisect: the releases of {name} are not known: {why[0][:160]}")
+    known = re.findall(r"[^ ,]+", found.group(1))
 
     def key(version):
         return [int(n) for n in re.findall(r"\d+", version)]

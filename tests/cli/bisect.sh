@@ -50,6 +50,11 @@ P
 	bisect --package layers --good 1.1 --bad 1.5 -- "$py" versions.py; expect "none of them" 0 'no regression'
 	bisect --package layers --good 1.8 --bad 1.1 --budget 600MiB -- "$py" versions.py; expect "one end is no good one" 0 'no regression'
 	bisect --package nothing --good 1.1 --bad 1.2 -- "$py" versions.py; expect "a package that there is not" 125 '' 'could not be installed'
+	if /usr/bin/python3 -m pip --version > /dev/null 2>&1; then # it may not install anything where the distribution manages it
+		check "the distribution's own Python names the releases" test "$(/usr/bin/python3 "$B/../python/env.py" "$TMP" versions layers 1.1 1.8 | wc -l)" = 8
+	else
+		skip "the distribution's own Python" "no pip"
+	fi
 else
 	skip "releases" "no venv"
 fi

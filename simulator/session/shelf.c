@@ -48,6 +48,9 @@ static void empty(struct place *p)
 void vc_shelf_free(struct vc_shelf *s)
 {
 	for (size_t i = 0; s && i < PLACES; i++)
+		if (s->at[i].lender) /* who borrows goes before who lends */
+			empty(&s->at[i]);
+	for (size_t i = 0; s && i < PLACES; i++)
 		empty(&s->at[i]);
 	free(s);
 }

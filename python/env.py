@@ -38,7 +38,8 @@ def bytes_of(url):
 def plan(pip, *requirements, **more):
     """What pip would install for them: [(name, version, url, requirements)]."""
     report = run(*pip, "install", "--quiet", "--dry-run", "--report", "-", *requirements, stdout=subprocess.PIPE, **more).stdout
-    return [(i["metadata"]["name"], i["metadata"]["version"], i["download_info"]["url"], i["metadata"].get("requires_dist", []))
+    return [(re.sub("[-_.]+", "-", i["metadata"]["name"]).lower(), i["metadata"]["version"], i["download_info"]["url"],
+             i["metadata"].get("requires_dist", []))
             for i in json.loads(report)["install"]]
 
 
@@ -96,7 +97,7 @@ class Package:
 
     def plan(self):
         rows = [row for row in plan([sys.executable, "-m", "pip", "--python", self.python], self.wanted)
-                if row[0] == self.wanted.split("==")[0] or not re.match("(?i)torch(vision|audio)?$|triton|(nvidia|cuda)[-_]", row[0])]
+                if row[0] == re.sub("[-_.]+", "-", self.wanted.split("==")[0]).lower() or not re.match("(?i)torch(vision|audio)?$|triton|(nvidia|cuda)[-_]", row[0])]
         self.all = [f"{name}=={version}" for name, version, _, _ in rows] or [self.wanted]
         self.exact, self.what, self.bytes = self.wanted, " ".join(self.all), sum(bytes_of(row[2]) for row in rows)
 

@@ -3,6 +3,7 @@
 # file that cannot be written, 125 where a program would have run), one sentence that names the option or the value, no hint at
 # what is not there, nothing written, below two seconds. BAD_LINES=N: so many of them, evenly chosen.
 . tests/support/tap.sh
+export XDG_CACHE_HOME=$TMP/cache
 most=${BAD_LINES:-300}
 case $VRAMCAST in /*) program=$VRAMCAST ;; *) program=$PWD/$VRAMCAST ;; esac
 trace=$PWD/traces/attention.vct

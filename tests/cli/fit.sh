@@ -1,6 +1,7 @@
 #!/bin/bash
 # fit.sh - the largest value that fits, from recordings; gpus picks a card.
 . tests/support/tap.sh
+export XDG_CACHE_HOME=$TMP/cache
 run gpus; expect "the cards are listed" 0 'rtx4090 +GeForce RTX 4090 +23\.52'
 run gpus h100; expect "an ambiguous name is answered with the candidates" 2 '' 'h100-80g-sxm'
 run gpus --free "18.9GiB,20GiB,24GiB" --need 19GiB; expect "the smallest card that is enough" 0 'CUDA_VISIBLE_DEVICES=1'

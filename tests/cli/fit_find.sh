@@ -1,6 +1,7 @@
 #!/bin/bash
 # fit_find.sh - fit --find checkpoint and --find anything: what makes a run fit, from one recording.
 . tests/support/tap.sh
+export XDG_CACHE_HOME=$TMP/cache
 t=traces/lm-medium-ctx1024.vct
 pick() { printf '%s' "$out" | python3 -c "import json, sys; c = json.load(sys.stdin)['cards'][0]; print($1)"; }
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # progress.sh - long work shows on a terminal how far it is, in a line that goes; nowhere else a byte of it is written.
 . tests/support/tap.sh
+export XDG_CACHE_HOME=$TMP/cache
 L=tests/ladders/recordings
 a=$L/gpt-amp_batch0001_torch2.9.1.vct@batch=1
 b=$L/gpt-amp_batch0002_torch2.9.1.vct@batch=2

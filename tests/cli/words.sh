@@ -2,6 +2,7 @@
 # words.sh - one word, one meaning: options of the same name take the same kind of value in all commands, what once had another name
 # still has it, and what is the same slip has the same exit code everywhere.
 . tests/support/tap.sh
+export XDG_CACHE_HOME=$TMP/cache
 t=traces/attention.vct
 "$VRAMCAST" help | awk '/^[A-Z]/ { group = $0 } /^  [a-z]/ { print (group == "" ? "none" : "in") "\t" $1 }' > "$TMP/commands"
 check "each command stands in a group" sh -c '! grep -q "^none" "$1"' - "$TMP/commands"

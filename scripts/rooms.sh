@@ -20,8 +20,8 @@ if [ "$1" = -u ]; then
 			inside = 1; next
 		}
 		/<!-- end -->/ { inside = 0 }
-		!inside { print }' "$before/before.txt" "$before/now.txt" docs/architecture.md > "$before/page" &&
-		cat "$before/page" > docs/architecture.md
+		!inside { print }' "$before/before.txt" "$before/now.txt" docs/architecture.md > "$before/page.new" &&
+		cat "$before/page.new" > docs/architecture.md
 	exit
 fi
 rooms='vramcast.c commands common page tracer allocator nullgpu visualize visualize/sinks python python/vramcast

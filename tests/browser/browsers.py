@@ -255,7 +255,8 @@ class Firefox(Browser):
 
     def console(self):
         """What is said about files: Firefox' own components speak here, too."""
-        return self.system("return Services.console.getMessageArray().map(m => String(m)).filter(t => t.includes('file://'))"
+        return self.system("return Services.console.getMessageArray().map(m => String(m)).filter(t => t.includes('file://') && "
+                           "!t.includes('{file: \"resource://'))"
                            ".concat(" + self.STORAGE + ".getEvents().map(e => e.level + ': ' + e.arguments.join(' ')));")
 
     def pdf(self):

@@ -11,7 +11,7 @@
 #include "commands/environments.h"
 #include "commands/grid.h"
 #include "commands/own_program.h"
-#include "commands/sides.h"
+#include "commands/tried.h"
 #include "common/param.h"
 
 enum { MOST = 512, PARENTS = 16, FOUND = 4 };
@@ -58,6 +58,7 @@ struct bisect {
 	size_t n;
 	bool skipped;           /* what lies between the last good and the first bad did not run */
 	char end[2][64];        /* commits: what the user's names stand for */
+	struct vc_advised tries;  /* against what the first bad one needs more */
 };
 
 static bool is_bad(const struct bisect *b, const struct try_out *t)
@@ -67,27 +68,34 @@ static bool is_bad(const struct bisect *b, const struct try_out *t)
 
 /* ---- one try ---- */
 
-static int try_one(struct bisect *b, struct try_out *t, enum vc_grid_axis axis, const char *name,
-		   struct vc_error *err)
+/* A grid of that one alone. Closed by vc_grid_fini() whatever happened. */
+static int open_one(struct vc_grid *g, const struct bisect *b, const struct try_out *t,
+		    struct vc_error *err)
 {
-	const char *value = t->name;
+	const char *value = t->name, *package = b->cfg->package;
 	const struct vc_list one = { &value, 1 };
-	struct vc_grid g = { .program = b->program, .card = b->cfg->gpu.at[0], .jobs = 1,
-			     .con = b->con };
-	struct vc_grid_point point = { .done = false };
-	char peak[32];
-	int r = vc_grid_add_words(&g, axis, name, &one, err);
 
-	if (t->done) {
-		vc_grid_fini(&g);
+	*g = (struct vc_grid){ .program = b->program, .card = b->cfg->gpu.at[0], .jobs = 1,
+			       .con = b->con };
+	VC_TRY(vc_grid_add_words(g, !package ? VC_GRID_ENV :
+				 strcmp(package, "torch") ? VC_GRID_PACKAGE : VC_GRID_TORCH,
+				 package ? package : "VRAMCAST_COMMIT", &one, err));
+	return vc_grid_prepare(g, b->program->interpreter, err);
+}
+
+static int try_one(struct bisect *b, struct try_out *t, struct vc_error *err)
+{
+	const char *name = b->cfg->package ? b->cfg->package : "VRAMCAST_COMMIT";
+	struct vc_grid_point point = { .done = false };
+	struct vc_grid g;
+	char peak[32];
+	int r;
+
+	if (t->done)
 		return VC_OK;
-	}
+	r = open_one(&g, b, t, err);
 	if (r == VC_OK)
-		r = vc_grid_prepare(&g, b->program->interpreter, err);
-	g.at = &point;
-	if (r == VC_OK)
-		r = vc_grid_run_one(&g, 0, err);
-	g.at = NULL;
+		r = vc_grid_run_one(&g, 0, &point, err);
 	t->kept = point.kept;
 	t->done = true;
 	snprintf(t->why, sizeof(t->why), "%s", point.why);
@@ -99,12 +107,23 @@ static int try_one(struct bisect *b, struct try_out *t, enum vc_grid_axis axis, 
 	return r;
 }
 
-static int try_release(struct bisect *b, size_t i, struct vc_error *err)
+/* While the program is as the bad one has it. */
+static int try_advice(struct bisect *b, const struct try_out *good, const struct try_out *bad,
+		      struct vc_error *err)
 {
-	const char *name = b->cfg->package;
+	struct vc_grid g;
+	struct vc_two two;
+	int r = vc_two_open(&two, good->kept.path, bad->kept.path, err);
 
-	return try_one(b, &b->at[i], strcmp(name, "torch") ? VC_GRID_PACKAGE : VC_GRID_TORCH, name,
-		       err);
+	if (r == VC_OK) {
+		r = open_one(&g, b, bad, err);
+		if (r == VC_OK)
+			r = vc_advised_try(&b->tries, &g, 0, good->kept.reserved, &bad->kept, &two,
+					  err);
+		vc_grid_fini(&g);
+	}
+	vc_two_close(&two);
+	return r;
 }
 
 /* ---- the limit ---- */
@@ -137,7 +156,7 @@ static int search(struct bisect *b, size_t *good, size_t *bad, struct vc_error *
 		size_t middle = *good + (*bad - *good) / 2, at = middle;
 
 		do {
-			VC_TRY(try_release(b, at, err));
+			VC_TRY(try_one(b, &b->at[at], err));
 			if (!b->at[at].why[0])
 				break;
 			at = at + 1 < *bad ? at + 1 : *good + 1;
@@ -166,14 +185,17 @@ static int among_releases(struct bisect *b, size_t *good, size_t *bad, struct vc
 	VC_HAVE(b->at, "the releases", err);
 	if (b->n < 2)
 		return vc_fail(err, VC_EUSAGE, "--good and --bad are the same release");
-	VC_TRY(try_release(b, 0, err));
+	VC_TRY(try_one(b, &b->at[0], err));
 	VC_TRY(set_limit(b, &b->at[0], err));
-	VC_TRY(try_release(b, b->n - 1, err));
+	VC_TRY(try_one(b, &b->at[b->n - 1], err));
 	*good = 0;
 	*bad = b->n - 1;
 	if (b->at[b->n - 1].why[0])
 		return vc_fail(err, VC_EIO, "%s", b->at[b->n - 1].why);
-	return is_bad(b, &b->at[b->n - 1]) ? search(b, good, bad, err) : VC_OK;
+	if (!is_bad(b, &b->at[b->n - 1]))
+		return VC_OK;
+	VC_TRY(search(b, good, bad, err));
+	return try_advice(b, &b->at[*good], &b->at[*bad], err);
 }
 
 /* ---- commits: git's own bisect, in a tree beside the user's ---- */
@@ -221,7 +243,7 @@ static int try_commit(struct bisect *b, struct try_out *t, const char *tree, con
 	VC_TRY(git(tree, t->name, sizeof(t->name), err, "rev-parse", "--verify", "--short=12",
 		   commit, NULL));
 	VC_TRY(git(tree, NULL, 0, err, "checkout", "--quiet", "--detach", t->name, NULL));
-	return try_one(b, t, VC_GRID_ENV, "VRAMCAST_COMMIT", err);
+	return try_one(b, t, err);
 }
 
 static int run_bisect(struct bisect *b, const char *tree, size_t argc, char **argv,
@@ -273,7 +295,7 @@ static int take_ends(struct bisect *b, const char *tree, struct vc_error *err)
 	if (b->at[0].why[0] || is_bad(b, &b->at[0]) || !is_bad(b, &b->at[1]))
 		return vc_fail(err, VC_EIO,
 			       "git bisect came to no end; what it said stands above");
-	return VC_OK;
+	return try_advice(b, &b->at[0], &b->at[1], err);
 }
 
 /* Good and bad first, then git looks between them. */
@@ -349,22 +371,13 @@ static const char *subject_of(const struct bisect *b, const struct try_out *t, c
 static int emit_difference(struct vc_emit *e, const struct bisect *b, const struct try_out *g,
 			   const struct try_out *t, struct vc_error *err)
 {
-	const struct try_out *of[2] = { g, t };
 	const char *const name[2] = { g->name, t->name };
-	struct vc_run_options opt = vc_run_options_none();
-	struct vc_side x[2] = { 0 };
-	struct vc_diff d = { 0 };
-	struct vc_grew grew = { 0 };
 	char words[1600] = "", subject[200], from[32], to[32];
-	int r = VC_OK;
+	struct vc_two two;
+	int r = vc_two_open(&two, g->kept.path, t->kept.path, err);
 
-	opt.verify = false;
-	for (int k = 0; k < 2 && r == VC_OK; k++)
-		r = vc_side_open(&x[k], &opt, of[k]->kept.path, NULL, true, err);
-	if (r == VC_OK)
-		r = vc_sides_diff(x, &d, &grew, err);
 	if (r == VC_OK) {
-		vc_sides_words(x, &d, &grew, name, words, sizeof(words));
+		vc_sides_words(two.x, &two.d, &two.grew, name, words, sizeof(words));
 		subject_of(b, t, subject, sizeof(subject));
 		vc_emit_text(e, "words", NULL, words);
 		vc_emit_line(e, "%s%s%.20s is the first that needs more: %s -> %s reserved%s%s",
@@ -373,15 +386,13 @@ static int emit_difference(struct vc_emit *e, const struct bisect *b, const stru
 			     vc_bytes_text(t->kept.reserved, to), subject[0] ? "; " : "", subject);
 		if (words[0])
 			vc_emit_line(e, "  %s", words);
-		vc_sides_say_first(e, x, &d);
-		vc_sides_emit_first(e, x, &d);
-		vc_grew_emit(e, &grew);
+		vc_advised_emit(e, &b->tries);
+		vc_sides_say_first(e, two.x, &two.d);
+		vc_sides_emit_first(e, two.x, &two.d);
+		vc_grew_emit(e, &two.grew);
 		vc_emit_line(e, "\nall of it: vramcast diff %.8s %.8s", g->kept.id, t->kept.id);
 	}
-	vc_grew_fini(&grew);
-	vc_diff_fini(&d);
-	vc_side_close(&x[0]);
-	vc_side_close(&x[1]);
+	vc_two_close(&two);
 	return r;
 }
 
@@ -459,7 +470,7 @@ static int step(struct bisect *b)
 	b->limit = b->cfg->budget;
 	if (git(".", t.name, sizeof(t.name), err, "rev-parse", "--short=12", "HEAD", NULL) < 0)
 		return SKIP;
-	if (try_one(b, &t, VC_GRID_ENV, "VRAMCAST_COMMIT", err) < 0 || t.why[0])
+	if (try_one(b, &t, err) < 0 || t.why[0])
 		return SKIP;
 	return is_bad(b, &t) ? BAD : GOOD;
 }

@@ -4,6 +4,7 @@
 
 #include "commands/grid.h"
 #include "commands/sides.h"
+#include "commands/tried.h"
 #include "common/param.h"
 
 enum { SHOWN = 8, BAR = 24 };
@@ -151,14 +152,21 @@ static bool is_alike(const struct vc_kept *a, const struct vc_kept *b)
 	       (double)apart(a->allocated, b->allocated) < ALIKE * (double)a->allocated;
 }
 
+static size_t first_axis(const struct vc_grid *g)
+{
+	size_t axis = 0;
+
+	while (axis < g->vary.keys && g->vary.key[axis].n < 2)
+		axis++;
+	return axis;
+}
+
 /* Neighbours along the first axis with several values, all else the same. Returns how many. */
 static size_t find_pairs(const struct vc_grid *g, struct pair *out, size_t *alike)
 {
-	size_t axis = 0, stride = 1, n = 0;
+	size_t axis = first_axis(g), stride = 1, n = 0;
 
 	*alike = 0;
-	while (axis < g->vary.keys && g->vary.key[axis].n < 2)
-		axis++;
 	for (size_t k = axis + 1; k < g->vary.keys; k++)
 		stride *= g->vary.key[k].n;
 	for (size_t i = 0; axis < g->vary.keys && i + stride < g->vary.runs; i++) {
@@ -209,43 +217,53 @@ static void emit_change(struct vc_emit *e, const struct vc_grid *g, const struct
 		vc_emit_line(e, "  %s", words);
 }
 
+/* More memory for a larger value, or with settings of the allocator, is nothing to mend. */
+static int try_advice(struct vc_advised *t, const struct vc_grid *g, const struct pair *p,
+		      const struct vc_two *two, struct vc_error *err)
+{
+	enum vc_grid_axis axis = g->axis[first_axis(g)];
+
+	if (axis == VC_GRID_VARY || axis == VC_GRID_CONF)
+		return VC_OK;
+	return vc_advised_try(t, g, p->to, g->at[p->from].kept.reserved, &g->at[p->to].kept,
+			     two, err);
+}
+
 /* The tables of a diff are for programs; people type one. */
-static int say_change(struct vc_emit *e, const struct vc_grid *g, const struct pair *p, bool json,
-		      struct vc_error *err)
+static void emit_two(struct vc_emit *e, const struct vc_grid *g, const struct pair *p,
+		     const struct vc_two *two, const struct vc_advised *tries, bool json)
 {
 	char from[240], to[240], words[1600];
 	const char *const name[2] = { vc_grid_name(g, p->from, from, sizeof(from)),
 				      vc_grid_name(g, p->to, to, sizeof(to)) };
-	struct vc_run_options opt = vc_run_options_none();
-	struct vc_side x[2] = { 0 };
-	struct vc_diff d = { 0 };
-	struct vc_grew grew = { 0 };
-	int r = VC_OK;
 
-	opt.verify = false;
-	for (int k = 0; k < 2 && r == VC_OK; k++)
-		r = vc_side_open(&x[k], &opt, g->at[k ? p->to : p->from].kept.path, NULL, true,
-				 err);
+	vc_sides_words(two->x, &two->d, &two->grew, name, words, sizeof(words));
+	if (json)
+		vc_emit_object(e, NULL, NULL);
+	emit_change(e, g, p, words);
+	vc_advised_emit(e, tries);
+	vc_sides_say_first(e, two->x, &two->d);
+	vc_emit_line(e, "all of it: vramcast diff %.8s %.8s", g->at[p->from].kept.id,
+		     g->at[p->to].kept.id);
+	if (!json)
+		return;
+	vc_sides_emit_first(e, two->x, &two->d);
+	vc_grew_emit(e, &two->grew);
+	vc_emit_end(e);
+}
+
+static int say_change(struct vc_emit *e, const struct vc_grid *g, const struct pair *p, bool json,
+		      struct vc_error *err)
+{
+	struct vc_two two;
+	struct vc_advised tries = { .n = 0 };
+	int r = vc_two_open(&two, g->at[p->from].kept.path, g->at[p->to].kept.path, err);
+
 	if (r == VC_OK)
-		r = vc_sides_diff(x, &d, &grew, err);
-	if (r == VC_OK) {
-		vc_sides_words(x, &d, &grew, name, words, sizeof(words));
-		if (json)
-			vc_emit_object(e, NULL, NULL);
-		emit_change(e, g, p, words);
-		vc_sides_say_first(e, x, &d);
-		vc_emit_line(e, "all of it: vramcast diff %.8s %.8s", g->at[p->from].kept.id,
-			     g->at[p->to].kept.id);
-	}
-	if (r == VC_OK && json) {
-		vc_sides_emit_first(e, x, &d);
-		vc_grew_emit(e, &grew);
-		vc_emit_end(e);
-	}
-	vc_grew_fini(&grew);
-	vc_diff_fini(&d);
-	vc_side_close(&x[0]);
-	vc_side_close(&x[1]);
+		r = try_advice(&tries, g, p, &two, err);
+	if (r == VC_OK)
+		emit_two(e, g, p, &two, &tries, json);
+	vc_two_close(&two);
 	return r;
 }
 

@@ -201,18 +201,36 @@ static int put_point(const struct vc_grid *g, size_t i, struct vc_kept_wish *w,
 	return VC_OK;
 }
 
-int vc_grid_run_one(struct vc_grid *g, size_t i, struct vc_error *err)
+static int put_change(const struct vc_grid_change *c, struct vc_kept_wish *w,
+		      struct vc_program *more, char conf[400], char name[400], struct vc_error *err)
+{
+	size_t n = strlen(name);
+
+	snprintf(name + n, 400 - n, "%s%s", n ? " " : "", c->words);
+	w->made = c->made;
+	if (c->conf) {
+		bool alone = !w->conf || !*w->conf;
+
+		snprintf(conf, 400, "%s%s%s", alone ? "" : w->conf, alone ? "" : ",", c->conf);
+		w->conf = conf;
+	}
+	return c->variable ? vc_texts_add(&more->environment, c->variable, c->value, err) : VC_OK;
+}
+
+int vc_grid_run_one(const struct vc_grid *g, size_t i, struct vc_grid_point *to,
+		    struct vc_error *err)
 {
 	struct vc_program *p = vc_program_copy(g->program, err), *more = vc_program_new(err);
 	struct vc_param_value at[VC_VARY_KEYS];
-	struct vc_grid_point *to = &g->at[i];
 	struct vc_error own = { 0 };
-	char name[240];
+	char name[400], conf[400];
 	struct vc_kept_wish w = { .program = p, .card = g->card, .capacity = g->capacity,
 				  .at = at, .again = g->again,
 				  .with = vc_grid_name(g, i, name, sizeof(name)) };
 	int r = p && more ? put_point(g, i, &w, p, more, at, err) : VC_ENOMEM;
 
+	if (r == VC_OK && g->change)
+		r = put_change(g->change, &w, more, conf, name, err);
 	if (r == VC_OK) {
 		w.environment = &more->environment;
 		r = vc_kept_run(&w, &to->kept, NULL, &own);
@@ -262,7 +280,7 @@ static void show(struct crew *c)
 static int job(void *arg, size_t i, struct vc_error *err)
 {
 	struct crew *c = arg;
-	int r = vc_grid_run_one(c->g, i, err);
+	int r = vc_grid_run_one(c->g, i, &c->g->at[i], err);
 
 	pthread_mutex_lock(&c->lock);
 	c->done++;

@@ -10,6 +10,14 @@ enum vc_grid_axis {
 	VC_GRID_TORCH, VC_GRID_PACKAGE, VC_GRID_CONF, VC_GRID_ENV, VC_GRID_VARY
 };
 
+/* On top of what a point is: one of the first three, and what it is called. */
+struct vc_grid_change {
+	const struct vc_made_changes *made; /* by the hook in the program */
+	const char *conf;                   /* behind other settings of the allocator */
+	const char *variable, *value;       /* of the environment */
+	const char *words;
+};
+
 struct vc_grid_point {
 	struct vc_kept kept;
 	char why[600];          /* it did not run; "": it did */
@@ -20,6 +28,7 @@ struct vc_grid {
 	const struct vc_program *program; /* lent, as are the rest of these */
 	const char *card, *capacity;
 	bool again;
+	const struct vc_grid_change *change; /* made at each point; NULL: nothing */
 	size_t jobs;            /* at a time */
 	const struct vc_console *con;
 	struct vc_vary vary;
@@ -36,8 +45,9 @@ int vc_grid_add_words(struct vc_grid *g, enum vc_grid_axis axis, const char *nam
 int vc_grid_prepare(struct vc_grid *g, const char *python, struct vc_error *err);
 /* Run all points that were not run before. One that does not run says why; an interrupt ends it. */
 int vc_grid_run(struct vc_grid *g, struct vc_error *err);
-/* One of them, on any thread. */
-int vc_grid_run_one(struct vc_grid *g, size_t i, struct vc_error *err);
+/* One of them into *to, on any thread. */
+int vc_grid_run_one(const struct vc_grid *g, size_t i, struct vc_grid_point *to,
+		    struct vc_error *err);
 /* "torch=2.8 batch=16". Returns buf. */
 char *vc_grid_name(const struct vc_grid *g, size_t i, char *buf, size_t n);
 void vc_grid_fini(struct vc_grid *g);

@@ -44,6 +44,8 @@ int vc_kept_run(const struct vc_kept_wish *w, struct vc_kept *out, const struct 
 
 /* ---- kept_store.c: where they lie ---- */
 
+#define VC_KEPT_FAILED ".failed" /* beside a recording: what did not run on top of it */
+
 /* FILE.json (the report of dryrun) or FILE.run beside a recording FILE.vct. */
 void vc_kept_beside(const char *path, const char *ending, char out[VC_RERUN_PATH]);
 /* False: there is none, or (current) its files have changed since. Then it was used just now. */

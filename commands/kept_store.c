@@ -48,7 +48,7 @@ static bool is_current(const struct vc_value *files)
 	return true;
 }
 
-static const char *const endings[] = { ".vct", ".json", ".run" };
+static const char *const endings[] = { ".vct", ".json", ".run", VC_KEPT_FAILED };
 #define ENDINGS (sizeof(endings) / sizeof(*endings))
 
 static uint64_t bytes_of(const char *path)

@@ -49,6 +49,25 @@ int vc_sides_diff(const struct vc_side x[2], struct vc_diff *d, struct vc_grew *
 	return g ? vc_grew_init(g, side, d, err) : VC_OK;
 }
 
+int vc_two_open(struct vc_two *t, const char *a, const char *b, struct vc_error *err)
+{
+	struct vc_run_options opt = vc_run_options_none();
+
+	*t = (struct vc_two){ 0 };
+	opt.verify = false;
+	VC_TRY(vc_side_open(&t->x[0], &opt, a, NULL, true, err));
+	VC_TRY(vc_side_open(&t->x[1], &opt, b, NULL, true, err));
+	return vc_sides_diff(t->x, &t->d, &t->grew, err);
+}
+
+void vc_two_close(struct vc_two *t)
+{
+	vc_grew_fini(&t->grew);
+	vc_diff_fini(&t->d);
+	vc_side_close(&t->x[0]);
+	vc_side_close(&t->x[1]);
+}
+
 char *vc_sides_words(const struct vc_side x[2], const struct vc_diff *d, const struct vc_grew *g,
 		     const char *const name[2], char *buf, size_t n)
 {

@@ -276,6 +276,29 @@ class _Changes:
         self.hooks = torch.autograd.graph.saved_tensors_hooks(_vramcast_pack, hooks.unpack_hook)
         self.hooks.__enter__()
 
+    # ---- settings ----
+
+    def set(self, given):
+        """torch.backends.cudnn.deterministic = True, and the like."""
+        import importlib
+        for name, value in given.items():
+            place, _, last = name.rpartition(".")
+            setattr(importlib.import_module("torch." + place), last, value == "True" if value in ("True", "False") else float(value))
+            self.count("set")
+
+    def channels_last(self, given):
+        """Weights of convolutions, once they are called; what they compute follows them."""
+        torch, this, call = self.torch, self, self.torch.nn.modules.conv._ConvNd.__call__
+        formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+        def _vramcast_convolution(layer, *args, **kwargs):
+            to = formats.get(layer.weight.dim())
+            if to is not None and not layer.weight.is_contiguous(memory_format=to):
+                layer.weight.data = layer.weight.data.contiguous(memory_format=to)
+                this.count("channels_last")
+            return call(layer, *args, **kwargs)
+        torch.nn.modules.conv._ConvNd.__call__ = _vramcast_convolution
+
     def report(self, path):
         for look in self.at_end:
             look()

@@ -29,12 +29,14 @@ while read -r program at; do
 	repository "$program" "$at"; run bisect -q -g rtx4090 --good "$first" --bad HEAD --json -- "$py" train.py; cd "$OLDPWD" || exit 1
 	expect "$program: $([ "$at" = 9 ] && echo none of 8 commits || echo one of 8 commits)" "$([ "$at" = 9 ] && echo 0 || echo 4)"
 	[ "$at" = 9 ] || check "... it is commit $at" test "$(json "d['first_bad']")" = "$culprit"; [ "$at" = 9 ] || said "$program"
+	[ "$program" != layout ] || check "... advice that was tried takes it back" test "$(json "[t['peak_reserved'] < 1.02 * d['good_reserved'] for t in d['tried'] if t['helps']]")" = "[True]"
 done << 'E'
 kept_graph 6
 workspace 3
 dtype 2
 growing_list 8
 cache 5
+layout 4
 cache 9
 E
 

@@ -26,6 +26,15 @@ grid --env WORKSPACE=0,64 --conf '' --conf max_split_size_mb:64 -- "$train" --ba
 expect "variables and settings are a grid" 0 '^ *max_split_size_mb:64 +64 .* fits'; ran "of four runs" 4
 grid --env WORKSPACE=0,300 --json -- "$train" --batch 2
 check "the first request that differs" test "$(json "d['changes'][0]['first_difference']['kind'], d['changes'][0]['first_difference']['b']['size']")" = "only_in_b $((300 << 20))"
+
+# what may take the growth back is tried before it is said; the stand-in's allocator knows no such setting (tests/bisect does)
+rm -f "$RUNS"; grid --env EARLY=0,30 -- "$train" --batch 2; expect "advice is tried before" 0 'cache, not in use: 30.00 MiB more' 'tried PYTORCH_CUDA_ALLOC_CONF'
+ran "... by one more run" 3; check "... and not given where that proves nothing" test -z "$(grep 'What helps' <<< "$out")"
+grid --env EARLY=0,30 --json -- "$train" --batch 2; ran "... which is remembered" 0; printf '%s' "$out" > "$TMP/advice.json"
+check "... is in the JSON" test "$(json "[(t['setting'][-24:], t['helps'], len(t['run'])) for t in d['changes'][0]['tried']]")" = "[('expandable_segments:True', False, 16)]"
+check "... as the schema says" "$py" "$OLDPWD/tests/python/schema.py" dryrun "$TMP/advice.json"
+grid --env WORKSPACE=0,300 -- "$train" --batch 2; check "what nothing helps against gets no advice" test -z "$(grep 'What helps' <<< "$out")"; rm -f "$RUNS"
+grid --vary batch=2,4 -- "$train" --batch {batch}; check "nor does a larger value" test -z "$(grep 'What helps' <<< "$out")"; rm -f "$RUNS"
 grid --vary word=a,b -- "$train" --batch 2 {word}; expect "words, too" 0 '^ *b .* fits'; rm -f "$RUNS"
 grid --vary batch=0,2 -- "$train" --batch {batch}; expect "one that does not run is a row, and says why" 1 'did not run.*'
 expect "with what it said" 1 'ended with code 5 and left no recording; what it said is in '; rm -f "$RUNS"

@@ -49,6 +49,11 @@ autograd = types.SimpleNamespace(backward=lambda x: log.append("autocast" if sta
 nn = types.SimpleNamespace(Module=Module, utils=types.SimpleNamespace(clip_grad_norm_=clip, clip_grad_value_=clip))
 nn.utils.clip_grad = nn.utils
 optim = types.SimpleNamespace(Optimizer=Optimizer, SGD=SGD, Adam=Adam, AdamW=AdamW)
+class _ConvNd(Module): pass
+nn.modules = types.SimpleNamespace(conv=types.SimpleNamespace(_ConvNd=_ConvNd))
+channels_last, channels_last_3d = "2d", "3d"
+sys.modules["torch.backends"] = backends = types.ModuleType("torch.backends")
+sys.modules["torch.backends.cudnn"] = backends.cudnn = types.ModuleType("torch.backends.cudnn")
 amp, cuda = types.SimpleNamespace(GradScaler=GradScaler), types.SimpleNamespace(get_device_capability=lambda: (8, 0))
 '''
 NET = '''
@@ -68,6 +73,19 @@ import torch
 class Own(torch.optim.SGD): pass
 o = {}([torch.Tensor()], 0.5, weight_decay=0.25)
 print(type(o).__name__, isinstance(o, Own), o.defaults["lr"], o.defaults["weight_decay"], o.defaults.get("fused"))
+'''
+CONVOLUTION = '''
+import torch
+class Weight:
+    format = None
+    def dim(self): return 5
+    def is_contiguous(self, memory_format): return self.format == memory_format
+    def contiguous(self, memory_format): c.log.append("to " + memory_format); self.format = memory_format; return self
+class Conv3d(torch.nn.modules.conv._ConvNd):
+    log = []
+    def __init__(self): self.weight = Weight(); self.weight.data = self.weight
+    def forward(self, x): self.log.append("call")
+c = Conv3d()
 '''
 folder, n, bad = sys.argv[1], 0, 0
 os.makedirs(os.path.join(folder, "site"), exist_ok=True)
@@ -130,5 +148,9 @@ print(*torch.log)''', "backward backward unscale scaled step update zero backwar
      "accumulate 1")
 made("a program that accumulates already", "accumulate", NET + "o = torch.optim.SGD([net.weight])\nx.backward(); x.backward(); o.step()",
      "", "!it accumulates gradients already, or has several backward passes a step")
+made("a setting of the library", "set:backends.cudnn.deterministic=True\nset:backends.budget=0.5",
+     "import torch, torch.backends.cudnn; print(torch.backends.cudnn.deterministic, torch.backends.budget)", "True 0.5", "set 1")
+made("convolutions go to the other layout, once", "channels_last", CONVOLUTION + "c(1); c(2); print(*c.log)", "to 3d call call", "channels_last 1")
+made("a program without convolutions", "channels_last", CONVOLUTION, "", "channels_last 0")
 print(f"1..{n}")
 sys.exit(bad)

@@ -2,10 +2,10 @@
 /* train.c - what a training run asks for, through the stand-in allocator: train --batch N.
  * All blocks are large, so each has a segment of its own here as under PyTorch's allocator, and a
  * replay is exact. What only a card would do is in the environment: WORKSPACE=MiB is taken and
- * given back in each step, DATA=N makes sizes differ from run to run, BROKEN=1 fails, ORDER=1
- * frees in another order. RUNS=FILE counts the runs. The argument "narrow" makes activations
- * smaller; so does the hook's change (python/change_hook.py) "precision", which it reports; it says
- * why it cannot offload, and nothing of others. */
+ * given back in each step, EARLY=MiB once before, DATA=N makes sizes differ from run to run,
+ * BROKEN=1 fails, ORDER=1 frees in another order. RUNS=FILE counts the runs. The argument "narrow"
+ * makes activations smaller; so does the hook's change (python/change_hook.py) "precision", which
+ * it reports; it says why it cannot offload, and nothing of others. */
 #include <stdint.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -82,6 +82,8 @@ int main(int argc, char **argv)
 			return 5;
 	if (!batch || number("BROKEN") || _ZN3c104cuda28device_count_ensure_non_zeroEv() != 1)
 		return 5;
+	if (number("EARLY"))
+		standin_free(take(number("EARLY") * MIB));
 	for (int i = 0; i < LAYERS; i++)
 		take((size_t)(32 + 2 * i) * MIB);
 	for (int s = 0; s < STEPS; s++) {

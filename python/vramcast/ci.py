@@ -43,6 +43,7 @@ class Budget:
     tolerance: float
     params: Dict[str, object]
     torch: Optional[str] = None
+    of: Optional[str] = None  # its name before the release; None: one alone
 
     def limit_of(self, capacity: int) -> Optional[int]:
         if self.limit is None:
@@ -94,7 +95,7 @@ def budgets(path: Path) -> List[Budget]:
         releases = row.get("torch", [])
         if not isinstance(releases, list) or (releases and "trace" in row):
             raise UsageError(f"{path}: {name}: torch is a list of versions, and goes with a command")
-        out += [replace(budget, name=f"{name} torch {Path(str(v)).name}", torch=str(v)) for v in releases] or [budget]
+        out += [replace(budget, name=f"{name} torch {Path(str(v)).name}", torch=str(v), of=name) for v in releases] or [budget]
     return out
 
 
@@ -145,13 +146,31 @@ def grew(change: Diff) -> str:
     return words
 
 
+def source(change: Diff) -> str:
+    """The line that holds most of what is new, and its kind; "" where there is none."""
+    return f"; most of what is new comes from {change.line}{grew(change)}" if change.line else ""
+
+
+def releases(head: Path, rows: List[Budget]) -> List[str]:
+    """What each release of PyTorch needs more of a run than the one before it, if that is more than may be."""
+    out = []
+    for one, other in zip(rows, rows[1:]):
+        if one.of is None or one.of != other.of:
+            continue
+        change = diff(head / f"{one.name}.vct", head / f"{other.name}.vct")
+        if change.growth > other.tolerance * change.a_reserved:
+            out.append(f"{other.name} needs {gib(change.growth)} more than {one.name} "
+                       f"(+{100 * change.growth / change.a_reserved:.1f} %){source(change)}")
+    return out
+
+
 def judge(budget: Budget, base: Path, head: Path) -> Finding:
     """The worst that there is to say, in one sentence that names the line."""
     answer = sim(head, gpu=budget.gpu, no_advice=True)
     run = answer.runs[0]
     change = diff(base, head) if base.exists() else None
     limit = budget.limit_of(run.capacity)
-    where = f"; most of what is new comes from {change.line}{grew(change)}" if change and change.line else ""
+    where = source(change) if change else ""
     needs = f"{budget.name} needs {gib(run.peak_used)} on {budget.gpu}"
     if run.undecided:
         return Finding(budget, answer, change, 6, f"{budget.name} may not fit {budget.gpu}{where}")
@@ -168,10 +187,11 @@ def judge(budget: Budget, base: Path, head: Path) -> Finding:
     return Finding(budget, answer, change, 0, f"{needs}, and fits")
 
 
-def markdown(findings: List[Finding]) -> str:
+def markdown(findings: List[Finding], between: List[str]) -> str:
     bad = [f for f in findings if f.code]
     lines = ["### GPU memory", ""]
     lines += [f"- :x: {f.sentence}" for f in bad] or ["All runs fit their budgets."]
+    lines += ["", *(f"- {sentence}" for sentence in between)] if between else []
     lines += ["", "| run | card | before | now | change | of the card | verdict |",
               "|---|---|--:|--:|--:|--:|---|"]
     for f in findings:
@@ -241,10 +261,11 @@ def main(words: Optional[List[str]] = None) -> int:
             measure(given.tree, given.out, given.budgets, given.before)
             return 0
         findings = compare(given.base, given.head, given.budgets)
+        between = releases(given.head, budgets(given.budgets))
     except VramcastError as error:
         print(f"vramcast: {error}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
-    for name, text in (("markdown", markdown), ("junit", junit), ("badge", badge)):
+    for name, text in (("markdown", lambda f: markdown(f, between)), ("junit", junit), ("badge", badge)):
         path = getattr(given, name)
         if path is not None:
             path.write_text(text(findings))
@@ -253,6 +274,7 @@ def main(words: Optional[List[str]] = None) -> int:
             print(f"::error title=GPU memory::{f.sentence}")
         else:
             print(f.sentence)
+    print("\n".join(between), end="\n" if between else "")
     return max((f.code for f in findings), default=0, key=[0, 6, 4, 3].index)
 
 

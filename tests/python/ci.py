@@ -234,4 +234,21 @@ def test_releases():
     assert made == [("2.9", "train torch 2.9.vct"), ("/tmp/torch-nightly.whl", "train torch torch-nightly.whl.vct")], made
 
 
+def test_neighbours():
+    """the comment says what a release of PyTorch needs more than the one before it"""
+    need_toml()
+    prepare()
+    folder = os.path.join(TMP, "neighbours")
+    os.makedirs(os.path.join(folder, "head"))
+    for release, kept in (("2.9", "base"), ("2.10", "head"), ("2.11", "head")):
+        shutil.copy(os.path.join(TREE, f"tests/python/recordings/{kept}.vct"), os.path.join(folder, f"head/train torch {release}.vct"))
+    with open(os.path.join(folder, "b.toml"), "w") as file:
+        file.write('[[run]]\nname = "train"\ncommand = "python t.py"\ngpu = "t4"\ntorch = ["2.9", "2.10", "2.11"]\n')
+    done = subprocess.run([sys.executable, "-m", "vramcast.ci", "compare", "base", "head", "--budgets", "b.toml", "--markdown", "c.md"],
+                          cwd=folder, text=True, capture_output=True)
+    said = SENTENCE.replace("train needs", "train torch 2.10 needs").replace("before (+11.4 %, 2 % are allowed)", "train torch 2.9 (+11.4 %)")
+    assert done.returncode == 0 and said in done.stdout, done
+    assert f"\n- {said}\n" in read(os.path.join(folder, "c.md")) and "torch 2.11 needs 52" not in done.stdout, done
+
+
 tap.run(globals())

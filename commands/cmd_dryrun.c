@@ -47,10 +47,11 @@ static const struct vc_option options[] = {
 	  "order of fresh device addresses: down as on Linux, up as on Windows; both: the larger "
 	  "peak counts, by a replay of the recording, else by a second run (default: both, by "
 	  "replay only)", NULL },
-	{ 0, "again", VC_O_FLAG, AT(again), NULL,
+	{ 0, "margin", VC_O_FLAG, AT(margin), NULL,
 	  "where it runs out of memory, run it once more with as much more as a dry run can be "
-	  "off by; if it fits then, it is too close to call. Of several runs: known ones are "
-	  "run anew", NULL },
+	  "off by; if it fits then, it is too close to call", NULL },
+	{ 0, "again", VC_O_FLAG, AT(again), NULL,
+	  "run what is known from an earlier run, too", NULL },
 	{ 0, "steps", VC_O_UINT, AT(steps), "N",
 	  "end the program after N steps of its optimizer", NULL },
 	{ 0, "torch", VC_O_TEXT, AT(torch), "VERSION[,VERSION...]",

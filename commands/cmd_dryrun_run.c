@@ -270,7 +270,7 @@ static int look_closer(const struct vc_dryrun_run *r, char **argv, struct vc_err
 	struct vc_dryrun_outcome *o = &r->d->o;
 	bool asked = way && strcmp(way, "both") == 0;
 	vc_dryrun_replay(r->d, (asked || !way) && !o->refused);
-	if (r->cfg->again && o->refused && o->code)
+	if (r->cfg->margin && o->refused && o->code)
 		return run_with_more(r, argv, err);
 	if (!asked || (o->replay.traces && !o->replay.others) || o->refused)
 		return o->code;

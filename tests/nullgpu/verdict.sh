@@ -37,10 +37,10 @@ program 'sys.exit(bool(ask(600)))'
 expect "out of memory" 1 '' 'ended with status 1 after a request was refused'
 program 'sys.exit(bool(ask(600)))' --exit-code verdict
 expect "--exit-code verdict: out of memory is 3" 3 '' 'verdict: out of memory'
-program 'sys.exit(bool(ask(600)))' --again
-expect "--again: what fits with as much more as a dry run can be off by is too close to call" 1 '' 'too close to call; it ran out of memory, and fits with 0.15 GiB more'
+program 'sys.exit(bool(ask(600)))' --margin
+expect "--margin: what fits with as much more as a dry run can be off by is too close to call" 1 '' 'too close to call; it ran out of memory, and fits with 0.15 GiB more'
 check "... in JSON, where it is out of memory still" says "r['too_close_to_call'] and r['verdict'] == 'oom'"
-program 'sys.exit(bool(ask(700)))' --again
+program 'sys.exit(bool(ask(700)))' --margin
 expect "... and what does not is not" 1 '' 'verdict: out of memory'
 check "... in JSON too" says "not r['too_close_to_call']"
 program 'ask(600)' --exit-code verdict

@@ -372,7 +372,7 @@ static int emit_difference(struct vc_emit *e, const struct bisect *b, const stru
 			   const struct try_out *t, struct vc_error *err)
 {
 	const char *const name[2] = { g->name, t->name };
-	char words[1600] = "", subject[200], from[32], to[32];
+	char words[VC_SIDES_WORDS] = "", subject[200], from[32], to[32];
 	struct vc_two two;
 	int r = vc_two_open(&two, g->kept.path, t->kept.path, err);
 

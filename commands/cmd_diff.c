@@ -53,13 +53,24 @@ static bool is_same(const struct vc_diff *d)
 	return d->first == VC_DIFF_NONE;
 }
 
+static const char *words_of(const struct vc_side x[2], const struct vc_diff *d,
+			    const struct vc_grew *g, char words[VC_SIDES_WORDS])
+{
+	const char *const name[2] = { "A", "B" };
+
+	return vc_sides_words(x, d, g, name, words, VC_SIDES_WORDS);
+}
+
 static void emit_json(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d,
 		      const struct vc_grew *g, size_t sites)
 {
+	char words[VC_SIDES_WORDS];
+
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "schema", NULL, "vramcast.diff/1");
 	json_side(e, &x[0], 0);
 	json_side(e, &x[1], 1);
+	vc_emit_text(e, "words", NULL, words_of(x, d, g, words));
 	vc_emit_bool(e, "same_requests", NULL, is_same(d));
 	vc_emit_object(e, "alignment", NULL);
 	vc_emit_bool(e, "by_call_site", NULL, d->by_site);
@@ -258,9 +269,11 @@ static void conclude(struct vc_emit *e, const struct vc_side x[2], const struct 
 static void emit_text(struct vc_emit *e, const struct vc_side x[2], const struct vc_diff *d,
 		      const struct vc_grew *g, size_t sites, const struct limit *l)
 {
-	char t[40];
+	char t[40], words[VC_SIDES_WORDS];
 
 	conclude(e, x, d, l);
+	if (g->convs) /* who computes them is in no table */
+		vc_emit_line(e, "  %s", words_of(x, d, g, words));
 	vc_emit_object(e, NULL, "");
 	vc_emit_text(e, NULL, "A", x[0].s.rec->path);
 	vc_emit_text(e, NULL, "B", x[1].s.rec->path);

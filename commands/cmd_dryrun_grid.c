@@ -233,7 +233,7 @@ static int try_advice(struct vc_advised *t, const struct vc_grid *g, const struc
 static void emit_two(struct vc_emit *e, const struct vc_grid *g, const struct pair *p,
 		     const struct vc_two *two, const struct vc_advised *tries, bool json)
 {
-	char from[240], to[240], words[1600];
+	char from[240], to[240], words[VC_SIDES_WORDS];
 	const char *const name[2] = { vc_grid_name(g, p->from, from, sizeof(from)),
 				      vc_grid_name(g, p->to, to, sizeof(to)) };
 

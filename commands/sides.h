@@ -20,6 +20,7 @@ int vc_sides_diff(const struct vc_side x[2], struct vc_diff *d, struct vc_grew *
 struct vc_two { struct vc_side x[2]; struct vc_diff d; struct vc_grew grew; };
 int vc_two_open(struct vc_two *t, const char *a, const char *b, struct vc_error *err);
 void vc_two_close(struct vc_two *t);
+enum { VC_SIDES_WORDS = 1600 };
 char *vc_sides_words(const struct vc_side x[2], const struct vc_diff *d, const struct vc_grew *g,
 		     const char *const name[2], char *buf, size_t n);
 /* The first request that is other: "another size", with event, size and place of both. */

@@ -42,6 +42,14 @@ static const struct speed speeds[] = {
 #define MISALIGNED 0.3
 /* FlashAttention's backward pass against its forward pass: FA2, cards_speed.def. */
 #define BACKWARD 0.85
+/* A convolution of one channel a group is no product: share of the bandwidth and of the fp32 rate,
+ * forwards and for data; of the rate for filters of 3x3 and 5x5, and for larger ones, which cuDNN
+ * has a slower kernel for (EfficientNet-B2 and ConvNeXt-B on an H100, 2026-11-26). */
+#define THIN_MOVE 0.35
+#define THIN 0.07
+#define THIN_FILTERS 0.013
+#define THIN_LARGE 0.0046
+enum { LARGE_TAPS = 49 };
 /* A graph: from one of its kernels to the next, and what share they reach of the rates of large
  * ones (general). */
 #define NODE_NS 1500.0
@@ -229,6 +237,25 @@ static double cache_of(const struct vc_card *c)
 	return caches[i].mib * 1048576;
 }
 
+/* A convolution in which each channel is by itself. */
+static bool is_thin(const struct vc_kernel_work *w)
+{
+	return w->kind == VC_WORK_CONV && w->dim[3] > 1 && (w->dim[0] == 1 || w->dim[1] == 1);
+}
+
+static double thin(const struct vc_card *c, const struct vc_kernel_work *w)
+{
+	double share = w->dim[0] > 1 ? THIN : w->dim[1] < LARGE_TAPS ? THIN_FILTERS : THIN_LARGE;
+
+	return fmax((w->read + w->written) / (THIN_MOVE * c->bandwidth_gbs),
+		    w->flops / (share * vc_cost_peak(c, "fp32")) * 1e9);
+}
+
+static bool computes(const struct vc_kernel_work *w)
+{
+	return w->kind == VC_WORK_GEMM || w->kind == VC_WORK_CONV || w->kind == VC_WORK_ATTENTION;
+}
+
 /* Of a kernel that hardly computes. */
 static double moving(const struct vc_card *c, const struct vc_kernel_work *w, const struct speed *s)
 {
@@ -254,14 +281,15 @@ struct vc_costs vc_cost_of(const struct vc_card *c, const struct vc_kernel_work 
 
 	if (!s || !(c->bandwidth_gbs > 0))
 		return (struct vc_costs){ 0 };
-	ns = w->kind == VC_WORK_GEMM || w->kind == VC_WORK_CONV || w->kind == VC_WORK_ATTENTION ?
-		     bytes / (s->move * c->bandwidth_gbs) : moving(c, w, s);
+	if (is_thin(w))
+		return (struct vc_costs){ s->least + thin(c, w), s->doubt / 100 };
+	ns = computes(w) ? bytes / (s->move * c->bandwidth_gbs) : moving(c, w, s);
 	if (strstr(name, "CatArray"))
 		ns = bytes / (0.27 * c->bandwidth_gbs);
 	else if ((w->kind == VC_WORK_ELEMENTWISE || w->kind == VC_WORK_COPY) && c->sms &&
 		 strstr(name, "elementwise_kernel") && !strstr(name, "vectorized"))
 		ns = fmax(ns, w->written / element(w->type) / (OFFSETS * c->sms) * 1e9);
-	if (w->kind == VC_WORK_GEMM || w->kind == VC_WORK_CONV || w->kind == VC_WORK_ATTENTION)
+	if (computes(w))
 		ns = fmax(ns, computing(c, w, s));
 	return (struct vc_costs){ s->least + ns, s->doubt / 100 };
 }

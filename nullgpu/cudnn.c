@@ -130,42 +130,62 @@ VC_API(int, cudnnGetFilterNdDescriptor, const struct vc_cudnn_tensor *t, int wan
 
 /* ---- batch norm and dropout ---- */
 
-/* PyTorch uses plain batch norm, without an activation. What the computation could want: partial
- * sums (two floats a channel and SM; here of either pass), and to keep a bit an element, as the API
- * reference says of fused activations. The measured nets with batch norm show neither. */
-static int unknown_size(const char *name, uint64_t most, size_t *size)
+enum { SPATIAL_PERSISTENT = 2, PLAIN = 0 };
+
+/* One partial result for each group of 64 channels and so many rows (elements of a channel), beside a
+ * counter for each group and a flag for each multiprocessor: 1,400 requests of four nets on an H100,
+ * all to the byte (cuDNN 9.19, 2026-11-26). PyTorch asks for this mode where channels are last; in the
+ * other modes there is none. */
+static uint64_t partial_results(const struct vc_cudnn_tensor *x, int mode, bool backward)
 {
-	vc_null_range(name, &(struct vc_null_range){ .most = most, .measured = true });
-	*size = 0;
-	return 0;
+	bool wide = x && vc_cudnn_width(x->type) == 4;
+	uint64_t rows = x && x->n > 1 ? (uint64_t)x->size[0] : 0;
+	uint64_t tile = backward ? 96 : wide ? 64 : 160;
+
+	if (!rows || mode != SPATIAL_PERSISTENT)
+		return 0;
+	for (int i = 2; i < x->n; i++)
+		rows *= (uint64_t)x->size[i];
+	return 8ull * (uint64_t)vc_null_card()->sms + (backward ? 0 : 16) +
+	       (((uint64_t)x->size[1] + 63) / 64) *
+		       ((backward ? 512 : 516) * ((rows + tile - 1) / tile) + 4);
 }
 
-static uint64_t partial_sums(const struct vc_cudnn_tensor *x)
+/* Other cards than those of 9.0 were not measured. */
+static int partial_size(const struct vc_cudnn_tensor *x, int mode, bool backward, size_t *size)
 {
-	return 16ull * (uint64_t)(x && x->n > 1 ? x->size[1] : 0) * (uint64_t)vc_null_card()->sms;
+	uint64_t bytes = partial_results(x, mode, backward);
+
+	*size = bytes;
+	if (bytes && vc_null_card()->cc != 90)
+		vc_null_range("cuDNN batch norm, workspace", &(struct vc_null_range){
+				      .counted = bytes, .most = 2 * bytes, .measured = true });
+	return 0;
 }
 
 VC_API(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, void *h, int mode, int ops,
        const struct vc_cudnn_tensor *x, void *z, void *y, void *scale, void *activation,
        size_t *size)
 {
-	return unknown_size("cuDNN batch norm, workspace", partial_sums(x), size);
+	return partial_size(x, mode, false, size);
 }
 
 VC_API(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize, void *h, int mode, int ops,
        const struct vc_cudnn_tensor *x, void *y, void *dy, void *dz, void *dx, void *scale,
        void *activation, size_t *size)
 {
-	return unknown_size("cuDNN batch norm, workspace", partial_sums(x), size);
+	return partial_size(x, mode, true, size);
 }
 
+/* A bit an element, for an activation (API reference), which PyTorch does not ask for. */
 VC_API(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, void *h, int mode, int ops,
        void *activation, const struct vc_cudnn_tensor *x, size_t *size)
 {
-	uint64_t elements = x && x->n > 0;
+	uint64_t elements = ops != PLAIN && x && x->n > 0;
 	for (int i = 0; x && i < x->n; i++)
 		elements *= (uint64_t)x->size[i];
-	return unknown_size("cuDNN batch norm, reserve", (elements + 7) / 8, size);
+	*size = (elements + 7) / 8;
+	return 0;
 }
 
 /* A block for each channel, which reads its part of x (and of dy) once, and writes as much as x. */

@@ -112,6 +112,14 @@ static int may_not(const struct vc_run_options *opt, char why[VC_RERUN_WHY], str
 	return VC_OK;
 }
 
+/* What differs between two dry runs is what the data decide; between a card and a dry run it is
+ * that, too, but for what is given back at once, which are workspaces. */
+static bool data_decide(const struct vc_control_run *t, bool dry)
+{
+	return dry ? !t->same :
+		     t->resized + t->only_recorded + t->only_run > t->at_once;
+}
+
 struct vc_rerun *vc_rerun_open(const struct vc_run_options *opt, struct vc_recording *of,
 			       const struct vc_param_value *at, size_t n,
 			       char why[VC_RERUN_WHY], struct vc_error *err)
@@ -143,8 +151,7 @@ struct vc_rerun *vc_rerun_open(const struct vc_run_options *opt, struct vc_recor
 	if (rc == VC_OK && !why[0])
 		rc = run_control(r, why, err);
 	if (rc == VC_OK && !why[0]) {
-		/* what differs from run to run is what the data decide */
-		if (!r->found.same && is_dry(of))
+		if (data_decide(&r->found, is_dry(of)))
 			r->seeds = opt->seeds == VC_NOT_GIVEN ? 3 : (unsigned)opt->seeds;
 		return r;
 	}

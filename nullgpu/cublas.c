@@ -73,17 +73,17 @@ VC_API(const char *, cublasGetStatusString, int status)
 
 enum shape { ONE, BATCHED, VECTOR };
 
-static int into(struct blas *h, enum shape shape, double m, double n, double k, double batch,
-		int type, int compute, int result)
+static int into(struct blas *h, enum shape shape, enum vc_null_rows rows, double m, double n,
+		double k, double batch, int type, int compute, int result)
 {
-	static const char *const names[][VC_NULL_RATES] = {
-		VC_NULL_NAMES("cublas_gemm"), VC_NULL_NAMES("cublas_gemm_batched"),
-		VC_NULL_NAMES("cublas_gemv"),
+	static const char *const names[][3][VC_NULL_RATES] = {
+		VC_NULL_NAMES_BY_ROWS("cublas_gemm"), VC_NULL_NAMES_BY_ROWS("cublas_gemm_batched"),
+		VC_NULL_NAMES_BY_ROWS("cublas_gemv"),
 	};
 	struct vc_null_number v =
 		vc_null_number(type, compute == COMPUTE_FAST_TF32 || h->math_mode == MATH_TF32);
 	double written = vc_null_number(result, 0).width;
-	return vc_null_product(names[shape], h->stream, &(struct vc_null_product){
+	return vc_null_product(names[shape][rows], h->stream, &(struct vc_null_product){
 		.bytes = batch * (v.width * (m * k + k * n) + written * m * n),
 		.operations = v.operations * batch * m * n * k, .rate = v.rate,
 		.written = batch * written * m * n,
@@ -93,14 +93,14 @@ static int into(struct blas *h, enum shape shape, double m, double n, double k, 
 static int product(struct blas *h, enum shape shape, double m, double n, double k, double batch,
 		   int type, int compute)
 {
-	return into(h, shape, m, n, k, batch, type, compute, type);
+	return into(h, shape, VC_NULL_ROWS_ALIGNED, m, n, k, batch, type, compute, type);
 }
 
 VC_API(int, cublasGemmEx, struct blas *h, int ta, int tb, int m, int n, int k, const void *alpha,
        const void *a, int a_type, int lda, const void *b, int b_type, int ldb, const void *beta,
        void *c, int c_type, int ldc, int compute)
 {
-	return into(h, ONE, m, n, k, 1, a_type, compute, c_type);
+	return into(h, ONE, vc_null_rows(lda, ldb, ldc), m, n, k, 1, a_type, compute, c_type);
 }
 
 VC_API_RETURNS(cublasSgemmEx, (struct blas *h, int ta, int tb, int m, int n, int k,
@@ -112,7 +112,8 @@ VC_API(int, cublasGemmStridedBatchedEx, struct blas *h, int ta, int tb, int m, i
        int b_type, int ldb, long stride_b, const void *beta, void *c, int c_type, int ldc,
        long stride_c, int batch, int compute)
 {
-	return into(h, BATCHED, m, n, k, batch, a_type, compute, c_type);
+	return into(h, BATCHED, vc_null_rows(lda, ldb, ldc), m, n, k, batch, a_type, compute,
+		    c_type);
 }
 
 #define GEMM(letter, type) \

@@ -110,13 +110,14 @@ VC_API(int, cublasLtMatmul, void *h, const struct operation *op, const void *alp
        const void *c, const struct layout *lc, void *d, const struct layout *ld,
        const void *algorithm, void *workspace, size_t size, void *stream)
 {
-	static const char *const names[] = VC_NULL_NAMES("cublaslt_matmul");
+	static const char *const names[3][VC_NULL_RATES] =
+		VC_NULL_NAMES_BY_ROWS("cublaslt_matmul");
 	double m = (double)ld->rows, n = (double)ld->columns, batch = ld->batch;
 	double elements = (double)la->rows * (double)la->columns;
 	double k = m > 0 ? elements / m : 0;
 	struct vc_null_number v = vc_null_number(la->type, op->compute == COMPUTE_FAST_TF32);
 	double written = vc_null_number(ld->type, 0).width;
-	return vc_null_product(names, stream, &(struct vc_null_product){
+	return vc_null_product(names[vc_null_rows(la->leading, lb->leading, ld->leading)], stream, &(struct vc_null_product){
 		.bytes = batch * (v.width * (m * k + k * n) + written * m * n),
 		.operations = v.operations * batch * m * n * k, .rate = v.rate,
 		.written = batch * written * m * n,

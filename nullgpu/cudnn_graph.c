@@ -33,6 +33,7 @@ enum {
 	A_FILTER_DW,
 	A_FILTER_X,
 	A_FILTER_DY,
+	A_POINTWISE_CHOICE = 758, /* what a selection goes by */
 	A_GRAPH_OPS = 801,
 	A_GRAPH_ENGINES = 802,
 	A_TENSOR_ALIGNMENT = 900,
@@ -44,9 +45,13 @@ enum {
 	A_ENGINE_INDEX = 1301,
 	A_ENGINE_NOTE = 1303,
 	A_ENGINE_BEHAVIOR = 1305,
+	A_MATMUL_A = 1520,
+	A_MATMUL_C = 1522,
+	A_ATTENTION_Q = 2800,
+	A_ATTENTION_K = 2801,
 };
 /* cudnnBackendDescriptorType_t */
-enum { D_FORWARD = 10, D_FILTER = 11, D_DATA = 12 };
+enum { D_FORWARD = 10, D_FILTER = 11, D_DATA = 12, D_MATMUL = 19, D_ATTENTION = 41 };
 /* cudnnDataType_t; cudnnBackendNumericalNote_t */
 enum { T_HALF = 2, T_BFLOAT16 = 9, N_TENSOR_CORE = 0 };
 
@@ -312,6 +317,54 @@ static void as_product(const struct vc_convolution *c, double x, double y, doubl
 	dim[3] = (uint64_t)groups;
 }
 
+static double volume(const struct vc_cudnn_node *t)
+{
+	const struct vc_cudnn_value *sizes = find(t, A_TENSOR_SIZES);
+	double n = sizes != NULL;
+	for (int64_t d = 0; sizes && d < sizes->count; d++)
+		n *= (double)number(t, A_TENSOR_SIZES, d);
+	return n;
+}
+
+/* Fused attention: one operation, or products with a softmax between them, the first of which are
+ * the scores. A selection in it is the mask of a causal one. */
+static struct vc_null_product attention_of(const struct vc_cudnn_value *ops,
+					   const struct vc_cudnn_plan *plan)
+{
+	const struct vc_cudnn_node *q = NULL, *scores = NULL, *keys = NULL;
+	int products = 0, type = 0;
+	bool causal = false;
+	for (int64_t i = 0; ops && i < ops->count; i++) {
+		const struct vc_cudnn_node *op = vc_cudnn_linked(ops, i);
+		causal |= find(op, A_POINTWISE_CHOICE) != NULL;
+		products += op->type == D_MATMUL ? 1 : op->type == D_ATTENTION ? 2 : 0;
+		if (!q && op->type == D_MATMUL) {
+			q = linked(op, A_MATMUL_A, 0);
+			scores = linked(op, A_MATMUL_C, 0);
+		} else if (!q && op->type == D_ATTENTION) {
+			q = linked(op, A_ATTENTION_Q, 0);
+			keys = linked(op, A_ATTENTION_K, 0);
+		}
+	}
+	const struct vc_cudnn_value *kind = find(q, A_TENSOR_TYPE);
+	if (!q || !kind || (!scores && !keys))
+		return (struct vc_null_product){ 0 };
+	memcpy(&type, kind->value, sizeof type);
+	struct vc_null_number v = numbers_of(type, plan);
+	double d = (double)number(q, A_TENSOR_SIZES, 3), rows = (double)number(q, A_TENSOR_SIZES, 2);
+	double k = (double)(keys ? number(keys, A_TENSOR_SIZES, 2) : number(scores, A_TENSOR_SIZES, 3));
+	double heads = rows * d > 0 ? volume(q) / (rows * d) : 0, pairs = heads * rows * k;
+	if (causal)
+		pairs = heads * (k >= rows ? rows * k - rows * (rows - 1) / 2 : k * (k + 1) / 2);
+	bool backward = products > 2;
+	double one = v.width * heads * d;
+	return (struct vc_null_product){ .operations = v.operations * products * pairs * d,
+		.bytes = one * (backward ? 4 * rows + 4 * k : 2 * rows + 2 * k),
+		.written = one * (backward ? rows + 2 * k : rows), .rate = v.rate,
+		.kind = VC_WORK_ATTENTION,
+		.dim = { (uint64_t)heads, (uint64_t)rows, (uint64_t)k, (uint64_t)d } };
+}
+
 /* What the i-th plan of a list does. Each output is a sum over the weights of one output channel,
  * in all three directions. Of a graph without a convolution nothing is known. */
 static struct vc_null_product work_of(const struct vc_cudnn_node *graph,
@@ -319,7 +372,7 @@ static struct vc_null_product work_of(const struct vc_cudnn_node *graph,
 {
 	struct vc_convolution c;
 	if (!first_convolution(find(graph, A_GRAPH_OPS), &c))
-		return (struct vc_null_product){ 0 };
+		return attention_of(find(graph, A_GRAPH_OPS), plan);
 	struct vc_null_number v = numbers_of(c.type, plan);
 	double x = elements(c.x, c.n), w = elements(c.w, c.n), y = elements(c.y, c.n);
 	/* benchmarking must find the first engine to be the fastest, as on a card */

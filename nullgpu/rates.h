@@ -23,6 +23,18 @@ enum vc_null_rate {
 #define VC_NULL_NAMES(stem) { stem "_fp32", stem "_tf32", stem "_fp16", stem "_bf16", stem "_fp8", \
 			      stem "_fp64" }
 
+/* Kernels of a product by how the rows of its matrices begin, in elements: where no 16 bytes can be
+ * loaded at once, there are others, which are slower, as their names say on a card. */
+enum vc_null_rows { VC_NULL_ROWS_ALIGNED, VC_NULL_ROWS_ALIGN2, VC_NULL_ROWS_ALIGN1 };
+#define VC_NULL_NAMES_BY_ROWS(stem) \
+	{ VC_NULL_NAMES(stem), VC_NULL_NAMES(stem "_align2"), VC_NULL_NAMES(stem "_align1") }
+
+static inline enum vc_null_rows vc_null_rows(long a, long b, long c)
+{
+	long all = a | b | c;
+	return all & 1 ? VC_NULL_ROWS_ALIGN1 : all & 7 ? VC_NULL_ROWS_ALIGN2 : VC_NULL_ROWS_ALIGNED;
+}
+
 /* By cudaDataType: bytes of one element, the operations of one multiplication and addition (two,
  * and eight of complex numbers), and the rate. `tf32`: the caller lets float products take TF32. */
 struct vc_null_number {

@@ -23,6 +23,12 @@ static const struct speed speeds[] = {
 #undef VC_SPEED
 };
 
+static const struct { const char *name; double move; } named[] = {
+#define VC_NAMED(name, move) { name, move },
+#include "simulator/time/cards_speed.def"
+#undef VC_NAMED
+};
+
 /* Of one multiprocessor: elements a second of a kernel that computes the offset of each; ns that a
  * block of attention takes besides its tiles, a tile of a product besides its sum
  * (cards_speed.def, TraceLens). */
@@ -38,8 +44,9 @@ static const struct speed speeds[] = {
  * before it (the same), less the more of the cache they take. */
 #define CACHED 0.6
 /* Of the rate with 16 bit, what a product reaches whose rows do not begin on 16 bytes: the kernels
- * of Ampere (TraceLens, 30,522 columns). */
+ * of Ampere (TraceLens, 30,522 columns), and on two bytes those of Turing (50,257: GPT-2). */
 #define MISALIGNED 0.3
+#define ODD 0.15
 /* FlashAttention's backward pass against its forward pass: FA2, cards_speed.def. */
 #define BACKWARD 0.85
 /* A convolution of one channel a group is no product: share of the bandwidth and of the fp32 rate,
@@ -50,6 +57,9 @@ static const struct speed speeds[] = {
 #define THIN_FILTERS 0.013
 #define THIN_LARGE 0.0046
 enum { LARGE_TAPS = 49 };
+/* A thread that goes on to its next element when the last one is in the sum (Welford's), on a few
+ * blocks: an H100, 2026-11-26. */
+#define WALK_NS 400.0
 /* A graph: from one of its kernels to the next, and what share they reach of the rates of large
  * ones (general). */
 #define NODE_NS 1500.0
@@ -184,7 +194,7 @@ static double attention(const struct vc_card *c, const struct vc_kernel_work *w,
 }
 
 static double computing(const struct vc_card *c, const struct vc_kernel_work *w,
-			const struct speed *s)
+			const struct speed *s, const char *name)
 {
 	double rate = s->compute * vc_cost_peak(c, w->type);
 	bool half = !strcmp(w->type, "bf16") || !strcmp(w->type, "fp16");
@@ -196,7 +206,10 @@ static double computing(const struct vc_card *c, const struct vc_kernel_work *w,
 	if (half && w->kind == VC_WORK_GEMM && w->dim[0] && w->dim[1] &&
 	    w->written > 3 * (double)(w->dim[0] * w->dim[1] * w->dim[3]))
 		rate *= INTO_FLOATS;
-	if (half && w->kind == VC_WORK_GEMM && w->dim[0] % 8 && w->dim[0] > 1)
+	if (half && strstr(name, "_align1"))
+		rate *= ODD;
+	else if (half && (strstr(name, "_align2") || (w->kind == VC_WORK_GEMM && w->dim[0] % 8 &&
+						      w->dim[0] > 1)))
 		rate *= MISALIGNED;
 	return w->dim[0] && w->dim[1] && w->dim[2] ? product(c, w, rate) : w->flops / rate * 1e9;
 }
@@ -269,6 +282,19 @@ static double moving(const struct vc_card *c, const struct vc_kernel_work *w, co
 	return bytes / rate + (sum && w->dim[2] > 1 ? TOGETHER_NS : 0);
 }
 
+/* ns of a kernel that is known by its name; 0: it is not. */
+static double by_name(const struct vc_card *c, const struct vc_kernel_work *w, const char *name)
+{
+	double threads = (double)w->dim[0] * (double)w->dim[1];
+
+	if (strstr(name, "RowwiseMoments") && threads > 0)
+		return w->read / element(w->type) / threads * WALK_NS;
+	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++)
+		if (strstr(name, named[i].name))
+			return (w->read + w->written) / (named[i].move * c->bandwidth_gbs);
+	return 0;
+}
+
 struct vc_costs vc_cost_of(const struct vc_card *c, const struct vc_kernel_work *w,
 			  const char *name)
 {
@@ -284,12 +310,12 @@ struct vc_costs vc_cost_of(const struct vc_card *c, const struct vc_kernel_work 
 	if (is_thin(w))
 		return (struct vc_costs){ s->least + thin(c, w), s->doubt / 100 };
 	ns = computes(w) ? bytes / (s->move * c->bandwidth_gbs) : moving(c, w, s);
-	if (strstr(name, "CatArray"))
-		ns = bytes / (0.27 * c->bandwidth_gbs);
+	if (by_name(c, w, name) > 0)
+		ns = by_name(c, w, name);
 	else if ((w->kind == VC_WORK_ELEMENTWISE || w->kind == VC_WORK_COPY) && c->sms &&
 		 strstr(name, "elementwise_kernel") && !strstr(name, "vectorized"))
 		ns = fmax(ns, w->written / element(w->type) / (OFFSETS * c->sms) * 1e9);
 	if (computes(w))
-		ns = fmax(ns, computing(c, w, s));
+		ns = fmax(ns, computing(c, w, s, name));
 	return (struct vc_costs){ s->least + ns, s->doubt / 100 };
 }

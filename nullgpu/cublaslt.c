@@ -117,7 +117,8 @@ VC_API(int, cublasLtMatmul, void *h, const struct operation *op, const void *alp
 	double k = m > 0 ? elements / m : 0;
 	struct vc_null_number v = vc_null_number(la->type, op->compute == COMPUTE_FAST_TF32);
 	double written = vc_null_number(ld->type, 0).width;
-	return vc_null_product(names[vc_null_rows(la->leading, lb->leading, ld->leading)], stream, &(struct vc_null_product){
+	enum vc_null_rows rows = vc_null_rows(la->leading, lb->leading, ld->leading);
+	return vc_null_product(names[rows], stream, &(struct vc_null_product){
 		.bytes = batch * (v.width * (m * k + k * n) + written * m * n),
 		.operations = v.operations * batch * m * n * k, .rate = v.rate,
 		.written = batch * written * m * n,

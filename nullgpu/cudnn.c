@@ -132,10 +132,10 @@ VC_API(int, cudnnGetFilterNdDescriptor, const struct vc_cudnn_tensor *t, int wan
 
 enum { SPATIAL_PERSISTENT = 2, PLAIN = 0 };
 
-/* One partial result for each group of 64 channels and so many rows (elements of a channel), beside a
- * counter for each group and a flag for each multiprocessor: 1,400 requests of four nets on an H100,
- * all to the byte (cuDNN 9.19, 2026-11-26). PyTorch asks for this mode where channels are last; in the
- * other modes there is none. */
+/* One partial result for each group of 64 channels and so many rows (elements of a channel),
+ * beside a counter for each group and a flag for each multiprocessor: 1,400 requests of four nets
+ * on an H100, all to the byte (cuDNN 9.19, 2026-11-26). PyTorch asks for this mode where channels
+ * are last; in the other modes there is none. */
 static uint64_t partial_results(const struct vc_cudnn_tensor *x, int mode, bool backward)
 {
 	bool wide = x && vc_cudnn_width(x->type) == 4;

@@ -351,8 +351,9 @@ static struct vc_null_product attention_of(const struct vc_cudnn_value *ops,
 		return (struct vc_null_product){ 0 };
 	memcpy(&type, kind->value, sizeof type);
 	struct vc_null_number v = numbers_of(type, plan);
-	double d = (double)number(q, A_TENSOR_SIZES, 3), rows = (double)number(q, A_TENSOR_SIZES, 2);
-	double k = (double)(keys ? number(keys, A_TENSOR_SIZES, 2) : number(scores, A_TENSOR_SIZES, 3));
+	double d = (double)number(q, A_TENSOR_SIZES, 3);
+	double rows = (double)number(q, A_TENSOR_SIZES, 2);
+	double k = (double)number(keys ? keys : scores, A_TENSOR_SIZES, keys ? 2 : 3);
 	double heads = rows * d > 0 ? volume(q) / (rows * d) : 0, pairs = heads * rows * k;
 	if (causal)
 		pairs = heads * (k >= rows ? rows * k - rows * (rows - 1) / 2 : k * (k + 1) / 2);

@@ -141,8 +141,8 @@ static int direction(bool to_device, bool from_device)
 	return to_device ? (from_device ? 8 : 1) : (from_device ? 2 : 9);
 }
 
-/* PCIe 4.0 x16 moves about 25 GB/s (32 GB/s nominal); memory that is not pinned is copied by the host
- * first (7.0 to 8.5 GB/s on the host of an H100, 2026-11-26); on the device the card's bandwidth. */
+/* PCIe 4.0 x16 moves about 25 GB/s (32 GB/s nominal); memory that is not pinned is copied by the
+ * host first (7.0 to 8.5 GB/s beside an H100, 2026-11-26); on the device the card's bandwidth. */
 #define BUS_BYTES_PER_SECOND 25e9
 #define PAGEABLE_BYTES_PER_SECOND 7.8e9
 

@@ -101,10 +101,10 @@ VC_API(int, cudaGraphCreate, void **graph, unsigned flags)
 	return *graph ? 0 : vc_runtime_result(VC_NULL_MEMORY);
 }
 
-/* What the driver keeps on the device, outside of PyTorch's allocator: 512 graphs of one kernel took
- * 28 pieces of 2 MiB, 128 of 200 took 57 (an H100, driver 580.159, 2026-11-26), and what destroyed
- * ones had is kept for others. Elsewhere 10 kB a kernel node (NVIDIA/cccl#3768), before CUDA 12.4
- * 3.3 times that (vllm-project/vllm#5517). */
+/* What the driver keeps on the device, outside of PyTorch's allocator: 512 graphs of one kernel
+ * took 28 pieces of 2 MiB, 128 of 200 took 57 (an H100, driver 580.159, 2026-11-26), and what
+ * destroyed ones had is kept for others. Elsewhere 10 kB a kernel node (NVIDIA/cccl#3768), before
+ * CUDA 12.4 3.3 times that (vllm-project/vllm#5517). */
 enum { GRAPH_BYTES = 108 << 10, NODE_BYTES = 4096, NODE_MOST = 34000, PIECE = 2 << 20 };
 static struct { pthread_mutex_t lock; uint64_t used, held; } graphs = {
 	.lock = PTHREAD_MUTEX_INITIALIZER

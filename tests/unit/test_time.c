@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "simulator/time/time_cost.h"
 #include "simulator/time/time_tempo.h"
 
 /* ---- a program on a GPU: it launches, the GPU works the queue off ---- */
@@ -482,6 +483,46 @@ static void names_say_what_limits_a_kernel(void **unused)
 	assert_true(vc_kernel_token("softmax_forward") != vc_kernel_token("softmax_backward"));
 }
 
+/* us on an H100, 2026-11-26: what the card took, within the doubt. */
+static void kernels_cost_what_a_card_took(void **unused)
+{
+	static const struct { const char *name, *work; double least, most; } took[] = {
+		/* ConvNeXt-B: 85 in the mean; filters 1,056 */
+		{ "cudnn_plan_fp32",
+		  "conv fp32 629407744 25740288 25690112 25088 1 49 256", 60, 220 },
+		{ "cudnn_plan_fp32",
+		  "conv fp32 314703872 25690112 100352 1 49 6272 512", 700, 1500 },
+		/* GPT-2, 50,257 words: 2,906 to 4,410 */
+		{ "cublas_gemm_align1_bf16",
+		  "gemm bf16 421586272256 111314944 411705344 50257 4096 1024 1", 2600, 4600 },
+		{ "cublas_gemm_bf16",
+		  "gemm bf16 421980536832 111411200 412090368 50304 4096 1024 1", 430, 700 },
+		/* GPT-2, forwards and backwards: 76, 111 */
+		{ "cudnn_plan_bf16",
+		  "attention bf16 8598323200 25165824 8388608 64 1024 1024 64", 40, 110 },
+		{ "cudnn_plan_bf16",
+		  "attention bf16 21495808000 41943040 25165824 64 1024 1024 64", 75, 170 },
+		/* Conv-TasNet: 1,625 on four blocks */
+		{ "at::native::RowwiseMomentsCUDAKernel<float>",
+		  "reduction fp32 0 32760000 0 4 512 0 0", 1200, 2200 },
+		/* EfficientNet: 88 in the mean */
+		{ "at::native::batch_norm_backward_kernel<BFloat16>",
+		  "reduction bf16 0 40000000 0 192 512 0 0", 60, 180 },
+	};
+	const struct vc_card *card = vc_card_by_name("h100-80g-sxm");
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(took) / sizeof(*took); i++) {
+		struct vc_kernel_work w;
+		struct vc_costs c;
+
+		assert_true(vc_kernel_work_parse(took[i].work, &w));
+		c = vc_cost_of(card, &w, took[i].name);
+		if (c.ns < 1e3 * took[i].least || c.ns > 1e3 * took[i].most)
+			fail_msg("%s %s: %.0f us", took[i].name, took[i].work, c.ns / 1e3);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -502,6 +543,7 @@ int main(void)
 		cmocka_unit_test(accumulation_and_recomputation_repeat_their_kernels),
 		cmocka_unit_test(one_recording_leaves_an_interval),
 		cmocka_unit_test(names_say_what_limits_a_kernel),
+		cmocka_unit_test(kernels_cost_what_a_card_took),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

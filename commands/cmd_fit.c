@@ -26,6 +26,9 @@ static const struct vc_option fit_options[] = {
 	  "trial runs of a program at most (default 16; of a recorded one 6)", NULL },
 	{ 0, "world", VC_O_UINT, AT(world), "N", "of --find plan: how many cards the job has",
 	  NULL },
+	{ 0, "vary", VC_O_LIST, AT(vary), "KEY=VALUES",
+	  "of --find plan: micro=1..4*2, zero=1,2,3, recompute=none,full: each in place of {micro} "
+	  "with each layout", NULL },
 	{ 0, "with", VC_O_TEXT, AT(with), "dryrun|record", "how trial runs are made", "dryrun" },
 	{ 0, "prices", VC_O_TEXT, AT(prices), "FILE",
 	  "NAME,PRICE on each line: -g all begins with the cheapest card", NULL },
@@ -181,7 +184,8 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 
 	if (other)
 		return other->run(&(struct vc_fit_ask){ &c->run, c->json, c->most, c->world,
-							trials(c, PROGRAM) }, argc, argv, con);
+							trials(c, PROGRAM), &c->vary },
+				  argc, argv, con);
 	VC_HAVE(f, "the cards", &con->err);
 	f[0].cfg = c;
 	if (c->run.gpu.n > VC_FIT_CARDS) {

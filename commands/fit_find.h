@@ -12,6 +12,7 @@ struct vc_fit_ask {
 	bool json;
 	uint64_t most; /* combinations at most */
 	uint64_t world, trials; /* cards of the job, VC_NOT_GIVEN: not said; dry runs at most */
+	const struct vc_list *vary; /* KEY=VALUES of a plan, on top of how it is spread */
 };
 
 struct vc_fit_find {

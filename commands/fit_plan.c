@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit_plan.c - fit --find plan: over how many cards to spread a model, and how. Each way to divide
- * the cards of --world among the names that stand in the program's arguments is a dry run of one
- * rank, and of every role where the stages of a pipeline differ. Their kernels are played against
- * each other; among what fits, the least time for the same work comes first. */
+ * the cards of --world among the names that stand in the program's arguments, with each of the
+ * values of --vary, is a dry run of one rank, and of every role where the stages of a pipeline
+ * differ. Their kernels are played against each other; among what fits, the least time for the same
+ * work comes first. */
 #include <glob.h>
 #include <unistd.h>
 
 #include "commands/fit_find.h"
+#include "commands/own_program.h"
 #include "commands/trial.h"
 #include "common/emit.h"
 #include "common/value.h"
 #include "common/vec.h"
+#include "common/param.h"
 #include "simulator/replay/cards.h"
+#include "simulator/search/vary.h"
 #include "simulator/time/time.h"
 
-enum { FITS = 0, NEVER = 3, UNDECIDED = 6 };
+enum { FITS = 0, NEVER = 3, UNDECIDED = 6, INTERRUPTED = 130 };
 enum { TP, CP, PP, EP, DP, NAMES, MACHINE = 8, MOST_PLANS = 4096, ROLES = 64 };
 static const char *const names[NAMES] = { "tp", "cp", "pp", "ep", "dp" };
 
 struct way {
 	uint64_t at[NAMES];
+	size_t with;          /* run of --vary */
 	enum { UNTRIED, RAN, FAILED } end;
 	int code;             /* of the dry run */
 	enum vc_verdict verdict;
-	uint64_t used, left, roles, rank; /* of the role that needs most */
+	uint64_t used, left, roles, rank, margin; /* of the role that needs most */
 	struct vc_timing time;            /* step_ns 0: not known */
 	double flops, pace;               /* of a step, of all cards; ns for equal work */
 };
@@ -33,6 +38,8 @@ struct find {
 	const struct vc_card *card;
 	uint64_t capacity;
 	bool named[NAMES];    /* {name} stands in the arguments */
+	struct vc_vary vary;
+	bool quiet, stopped;  /* the latter by an interrupt */
 	struct way *way; size_t n, tried;
 	char folder[200];
 	struct vc_progress *progress;
@@ -49,7 +56,8 @@ static uint64_t share_of(const struct way *w)
 /* The fewest cards on one sample first: they have least to tell each other. */
 VC_COMPARE(by_share, struct way,
 	   VC_THEN(VC_ORDER(share_of(x), share_of(y)),
-		   VC_THEN(VC_ORDER(x->at[PP], y->at[PP]), VC_ORDER(x->at[EP], y->at[EP]))))
+		   VC_THEN(VC_ORDER(x->at[PP], y->at[PP]),
+			   VC_THEN(VC_ORDER(x->at[EP], y->at[EP]), VC_ORDER(x->with, y->with)))))
 
 /* 1, and where that name is in the arguments every number up to `most` that divides `world`. */
 static bool is_tried(const struct find *f, int name, uint64_t v, uint64_t world, uint64_t most)
@@ -65,11 +73,14 @@ static int add(struct find *f, struct way w, struct vc_error *err)
 	for (w.at[EP] = 1; w.at[EP] <= (f->named[EP] ? rest : 1); w.at[EP]++) {
 		if (!is_tried(f, EP, w.at[EP], rest, rest))
 			continue;
-		if (f->n == MOST_PLANS)
-			return vc_fail(err, VC_EUSAGE, "more than %d layouts for %llu cards",
-				       MOST_PLANS, (unsigned long long)world);
-		VC_HAVE(vc_vec_one(f->way, f->n), "the layouts", err);
-		f->way[f->n++] = w;
+		for (w.with = 0; w.with < (f->vary.keys ? f->vary.runs : 1); w.with++) {
+			if (f->n == MOST_PLANS)
+				return vc_fail(err, VC_EUSAGE,
+					       "more than %d layouts for %llu cards", MOST_PLANS,
+					       (unsigned long long)world);
+			VC_HAVE(vc_vec_one(f->way, f->n), "the layouts", err);
+			f->way[f->n++] = w;
+		}
 	}
 	return VC_OK;
 }
@@ -116,6 +127,7 @@ static int read_report(const char *path, struct way *w, struct vc_error *err)
 		if (!w->roles++ || used > w->used) {
 			w->used = used;
 			w->rank = rank;
+			vc_value_count(vc_value_get(v, "margin"), &w->margin);
 		}
 	}
 	vc_value_free(report);
@@ -157,6 +169,28 @@ static int read_times(const struct find *f, struct way *w, struct vc_error *err)
 	return r == VC_ENOMEM || (r < 0 && f->ask->run->speed) ? r : VC_OK;
 }
 
+/* The arguments with the values of --vary in them. NULL: no memory. */
+static char **fill(const struct find *f, const struct way *w, size_t argc, char **argv)
+{
+	char **line = calloc(argc + 1, sizeof(*line));
+
+	for (size_t i = 0; line && i < argc; i++) {
+		line[i] = strdup(argv[i]);
+		for (size_t k = 0; k < f->vary.keys && line[i]; k++) {
+			char *before = line[i];
+
+			line[i] = vc_program_put(before, f->vary.key[k].name,
+						 vc_vary_value(&f->vary, w->with, k));
+			free(before);
+		}
+		if (!line[i]) {
+			vc_own_free(line);
+			return NULL;
+		}
+	}
+	return line;
+}
+
 static int execute(const struct find *f, struct way *w, size_t argc, char **argv,
 		   const char *report, struct vc_error *err)
 {
@@ -164,17 +198,22 @@ static int execute(const struct find *f, struct way *w, size_t argc, char **argv
 	const char *more[] = { "--world", world, "--stacks", "off", "--report", report,
 			       w->at[PP] > 1 ? "--roles" : NULL, NULL };
 	struct vc_param_value at[NAMES];
+	char **line = fill(f, w, argc, argv);
+	int r;
 
+	VC_HAVE(line, "the arguments of a layout", err);
 	snprintf(world, sizeof(world), "%llu", (unsigned long long)f->ask->world);
 	snprintf(capacity, sizeof(capacity), "%llu", (unsigned long long)f->capacity);
 	snprintf(log, sizeof(log), "%s/log", f->folder);
 	snprintf(file, sizeof(file), "%s/plan.vct", f->folder);
 	for (int i = 0; i < NAMES; i++)
 		at[i] = (struct vc_param_value){ (char *)(uintptr_t)names[i], (double)w->at[i] };
-	return vc_trial_run(&(struct vc_trial){ .verb = "dryrun", .gpu = f->card->name,
+	r = vc_trial_run(&(struct vc_trial){ .verb = "dryrun", .gpu = f->card->name,
 			    .capacity = f->capacity != f->card->total ? capacity : NULL,
-			    .more = more, .at = at, .n = NAMES, .argv = argv, .argc = argc,
+			    .more = more, .at = at, .n = NAMES, .argv = line, .argc = argc,
 			    .log = log }, file, &w->code, err);
+	vc_own_free(line);
+	return r;
 }
 
 static int try_way(struct find *f, struct way *w, size_t argc, char **argv, struct vc_error *err)
@@ -185,7 +224,8 @@ static int try_way(struct find *f, struct way *w, size_t argc, char **argv, stru
 	snprintf(report, sizeof(report), "%s/report", f->folder);
 	unlink(report);
 	r = execute(f, w, argc, argv, report, err);
-	if (r != VC_OK)
+	f->stopped = w->code == INTERRUPTED;
+	if (r != VC_OK || f->stopped)
 		return r;
 	f->tried++;
 	w->end = access(report, R_OK) == 0 ? RAN : FAILED;
@@ -199,18 +239,50 @@ static int try_way(struct find *f, struct way *w, size_t argc, char **argv, stru
 	return VC_OK;
 }
 
-static void say_trial(const struct find *f, const struct way *w)
+/* "tp=2 dp=4 micro=1" */
+static const char *name_of(const struct find *f, const struct way *w, char buf[200])
 {
-	uint64_t most = f->n < f->ask->trials ? f->n : f->ask->trials;
-	char text[120] = "";
 	size_t n = 0;
 
 	for (int i = 0; i < NAMES; i++)
 		if (f->named[i] || i == DP)
-			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s=%llu", names[i],
+			n += (size_t)snprintf(buf + n, 200 - n, "%s%s=%llu", n ? " " : "", names[i],
 					      (unsigned long long)w->at[i]);
-	vc_progress_say(f->progress, "layout %zu of %llu:%s", f->tried + 1,
-			(unsigned long long)most, text);
+	for (size_t k = 0; k < f->vary.keys && n < 200; k++)
+		n += (size_t)snprintf(buf + n, 200 - n, " %s=%s", f->vary.key[k].name,
+				      vc_vary_value(&f->vary, w->with, k));
+	return buf;
+}
+
+static void say_trial(const struct find *f, const struct way *w)
+{
+	uint64_t most = f->n < f->ask->trials ? f->n : f->ask->trials;
+	char text[200];
+
+	vc_progress_say(f->progress, "layout %zu of %llu: %s", f->tried + 1,
+			(unsigned long long)most, name_of(f, w, text));
+}
+
+static const char *words_of(const struct way *w)
+{
+	if (w->end == FAILED)
+		return "did not run";
+	return w->verdict == VC_FITS ? "fits" : w->verdict == VC_OOM ? "out of memory" :
+		w->verdict == VC_FLUSHES ? "at the limit" : "too close to call";
+}
+
+/* What came of it, for whoever waits. */
+static void tell_trial(const struct find *f, const struct way *w)
+{
+	char text[200], used[32], time[32];
+
+	if (f->quiet || w->end == UNTRIED)
+		return;
+	vc_progress_hush(f->progress);
+	fprintf(stderr, "vramcast: %s: %s%s%s%s%s\n", name_of(f, w, text), words_of(w),
+		w->end == RAN ? ", " : "", w->end == RAN ? vc_bytes_text(w->used, used) : "",
+		w->time.step_ns ? ", a step takes " : "",
+		w->time.step_ns ? vc_ns_text(w->time.step_ns, time) : "");
 }
 
 static int try_all(struct find *f, size_t argc, char **argv, struct vc_error *err)
@@ -223,8 +295,11 @@ static int try_all(struct find *f, size_t argc, char **argv, struct vc_error *er
 		say_trial(f, &f->way[i]);
 		r = try_way(f, &f->way[i], argc, argv, err);
 		any = any || f->way[i].end == RAN;
+		tell_trial(f, &f->way[i]);
+		if (f->stopped)
+			break;
 	}
-	if (r == VC_OK && !any) {
+	if (r == VC_OK && !any && !f->stopped) {
 		snprintf(log, sizeof(log), "%s/log", f->folder);
 		vc_trial_show(log, f->progress);
 		r = vc_fail(err, VC_EIO, "the program ran with none of %zu layouts; above is what "
@@ -271,21 +346,77 @@ VC_COMPARE(by_need, struct way,
 			   VC_THEN(VC_ORDER(x->pace, y->pace),
 				   VC_THEN(VC_ORDER(x->used, y->used), by_share(x, y))))))
 
-static const char *words_of(const struct way *w)
+/* The samples at a time of a layout, where --vary says them; 0: it does not. */
+static double samples_of(const struct find *f, const struct way *w, size_t *key)
 {
-	if (w->end == FAILED)
-		return "did not run";
-	return w->verdict == VC_FITS ? "fits" : w->verdict == VC_OOM ? "out of memory" :
-		w->verdict == VC_FLUSHES ? "at the limit" : "too close to call";
+	double x;
+
+	for (*key = 0; *key < f->vary.keys; ++*key)
+		if ((!strcmp(f->vary.key[*key].name, "micro") ||
+		     !strcmp(f->vary.key[*key].name, "batch")) &&
+		    vc_parse_real(vc_vary_value(&f->vary, w->with, *key), &x, NULL) == 0)
+			return x;
+	return 0;
+}
+
+static bool is_same_but(const struct find *f, const struct way *x, const struct way *y, size_t key)
+{
+	bool same = !memcmp(x->at, y->at, sizeof(x->at));
+
+	for (size_t k = 0; k < f->vary.keys; k++)
+		same &= k == key || !strcmp(vc_vary_value(&f->vary, x->with, k),
+					    vc_vary_value(&f->vary, y->with, k));
+	return same;
+}
+
+/* So many more samples at a time fit, by what the nearest number that ran needs less or more.
+ * False: it is not known. */
+static bool more_samples(const struct find *f, const struct way *w, uint64_t *more)
+{
+	const struct way *best = NULL;
+	double own, other, nearest = INFINITY, each;
+	size_t key;
+
+	own = samples_of(f, w, &key);
+	for (size_t i = 0; own && w->end == RAN && i < f->tried; i++) {
+		const struct way *o = &f->way[i];
+
+		other = samples_of(f, o, &key);
+		if (o->end == RAN && o->rank == w->rank && other != own &&
+		    is_same_but(f, w, o, key) && fabs(other - own) < nearest) {
+			nearest = fabs(other - own);
+			best = o;
+		}
+	}
+	if (!best || w->verdict != VC_FITS)
+		return false;
+	each = ((double)w->used - (double)best->used) / (own - samples_of(f, best, &key));
+	*more = w->left > w->margin ? (uint64_t)((double)(w->left - w->margin) / each) : 0;
+	return each > 0;
+}
+
+static void say_with(struct vc_emit *e, const struct find *f, const struct way *w)
+{
+	if (!f->vary.keys)
+		return;
+	vc_emit_object(e, "with", NULL);
+	for (size_t k = 0; k < f->vary.keys; k++)
+		vc_emit_text(e, f->vary.key[k].name, NULL, vc_vary_value(&f->vary, w->with, k));
+	vc_emit_end(e);
+	for (size_t k = 0; k < f->vary.keys; k++)
+		vc_emit_text(e, NULL, f->vary.key[k].name, vc_vary_value(&f->vary, w->with, k));
 }
 
 static void say_way(struct vc_emit *e, const struct find *f, const struct way *w)
 {
-	bool ran = w->end == RAN, timed = ran && w->time.step_ns;
+	bool ran = w->end == RAN, timed = ran && w->time.step_ns, known;
+	uint64_t more = 0;
+	size_t key;
 
 	vc_emit_object(e, NULL, NULL);
 	for (int i = 0; i < NAMES; i++)
 		vc_emit_uint(e, names[i], f->named[i] || i == DP ? names[i] : NULL, w->at[i]);
+	say_with(e, f, w);
 	vc_emit_uint(vc_emit_known(e, timed), "step_ns", NULL, w->time.step_ns);
 	vc_emit_ns(vc_emit_known(e, timed), NULL, "a step", two_digits(w->time.step_ns));
 	vc_emit_uint(vc_emit_known(e, timed), "step_low_ns", NULL, w->time.low_ns);
@@ -293,6 +424,9 @@ static void say_way(struct vc_emit *e, const struct find *f, const struct way *w
 	vc_emit_uint(vc_emit_known(e, ran && w->flops > 0), "flops", NULL, (uint64_t)w->flops);
 	vc_emit_bytes(vc_emit_known(e, ran), "peak_used", "peak", w->used);
 	vc_emit_bytes(vc_emit_known(e, ran), "left", "left", w->left);
+	known = more_samples(f, w, &more);
+	vc_emit_uint(vc_emit_known(e, known), "more_samples",
+		     samples_of(f, w, &key) ? "more samples" : NULL, more);
 	vc_emit_uint(vc_emit_known(e, ran), "rank", "at rank", w->rank);
 	vc_emit_uint(e, "roles", NULL, ran ? w->roles : 0);
 	vc_emit_text(e, "verdict", NULL, ran ? vc_verdict_name(w->verdict) : NULL);
@@ -322,6 +456,11 @@ static int say(const struct find *f, struct vc_error *err)
 	if (f->n > f->tried)
 		vc_emit_line(e, "%zu layouts with more cards on one sample were not tried "
 			     "(--trials)", f->n - f->tried);
+	if (f->stopped)
+		vc_emit_line(e, "Interrupted: that is what had been tried.");
+	if (f->vary.keys)
+		vc_emit_line(e, "More samples: as far as each needs what the nearest number that "
+			     "ran did; --vary tries it.");
 	vc_emit_line(e, "Times are computed from what kernels do: rough. Layouts that train on "
 		     "more samples a step rank by the time for as many.");
 	vc_emit_end(e);
@@ -332,6 +471,8 @@ static int code_of(const struct find *f)
 {
 	enum vc_verdict best = f->way[0].verdict;
 
+	if (f->stopped)
+		return INTERRUPTED;
 	if (f->way[0].end != RAN)
 		return NEVER;
 	return best == VC_FITS ? FITS : best == VC_OOM ? NEVER : UNDECIDED;
@@ -339,16 +480,35 @@ static int code_of(const struct find *f)
 
 /* ---- the request ---- */
 
+static bool stands_in(const char *name, size_t argc, char **argv)
+{
+	char mark[VC_VARY_NAME + 4];
+
+	snprintf(mark, sizeof(mark), "{%s}", name);
+	for (size_t i = 0; i < argc; i++)
+		if (strstr(argv[i], mark))
+			return true;
+	return false;
+}
+
+static int check_vary(struct find *f, size_t argc, char **argv, struct vc_error *err)
+{
+	for (size_t i = 0; i < f->ask->vary->n; i++)
+		VC_TRY(vc_vary_split(&f->vary, f->ask->vary->at[i], "vary", true, err));
+	for (size_t i = 0; i < f->vary.keys; i++)
+		if (!stands_in(f->vary.key[i].name, argc, argv))
+			return vc_fail(err, VC_EUSAGE, "--vary %s: {%s} stands nowhere in the "
+				       "command line", f->vary.key[i].name, f->vary.key[i].name);
+	return VC_OK;
+}
+
 static int check(struct find *f, size_t argc, char **argv, struct vc_error *err)
 {
 	const struct vc_run_options *run = f->ask->run;
 	bool any = false;
 
 	for (int i = 0; i < NAMES; i++) {
-		char mark[8];
-		snprintf(mark, sizeof(mark), "{%s}", names[i]);
-		for (size_t k = 0; k < argc; k++)
-			f->named[i] = f->named[i] || strstr(argv[k], mark);
+		f->named[i] = stands_in(names[i], argc, argv);
 		any = any || (f->named[i] && i != DP);
 	}
 	if (!any)
@@ -363,6 +523,7 @@ static int check(struct find *f, size_t argc, char **argv, struct vc_error *err)
 	if (run->gpu.n != 1)
 		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which one with -g");
 	VC_TRY(vc_card_find(run->gpu.at[0], &f->card, err));
+	VC_TRY(check_vary(f, argc, argv, err));
 	f->capacity = run->capacity != VC_NOT_GIVEN ? run->capacity : f->card->total;
 	return VC_OK;
 }
@@ -370,7 +531,7 @@ static int check(struct find *f, size_t argc, char **argv, struct vc_error *err)
 static int find_plan(const struct vc_fit_ask *ask, size_t argc, char **argv,
 		     struct vc_console *con)
 {
-	struct find f = { .ask = ask };
+	struct find f = { .ask = ask, .quiet = con->quiet };
 	int r = check(&f, argc, argv, &con->err);
 
 	if (r == VC_OK)
@@ -385,6 +546,7 @@ static int find_plan(const struct vc_fit_ask *ask, size_t argc, char **argv,
 		r = say(&f, &con->err);
 	}
 	r = r == VC_OK ? code_of(&f) : r;
+	vc_vary_fini(&f.vary);
 	free(f.way);
 	return r;
 }

@@ -18,6 +18,7 @@ struct vc_fit_config {
 	struct vc_run_options run;
 	const char *find, *target, *among, *at, *with, *prices;
 	uint64_t multiple, most, trials, world;
+	struct vc_list vary;
 	bool json;
 };
 

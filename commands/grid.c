@@ -26,31 +26,9 @@ int vc_grid_add_words(struct vc_grid *g, enum vc_grid_axis axis, const char *nam
 int vc_grid_add(struct vc_grid *g, enum vc_grid_axis axis, const char *text, struct vc_error *err)
 {
 	static const char *const option[] = { "torch", "package", "conf", "env", "vary" };
-	const char *equals = strchr(text, '=');
-	char *copy, *word[VC_VARY_MOST];
-	struct vc_list values = { .n = 0 };
-	int r;
 
-	if (!equals || equals == text || !equals[1])
-		return vc_fail(err, VC_EUSAGE, "--%s %s: write NAME=A,B", option[axis], text);
-	if (axis == VC_GRID_VARY && strstr(equals, "..")) {
-		g->axis[g->vary.keys] = axis;
-		return vc_vary_add(&g->vary, text, err);
-	}
-	copy = strdup(text);
-	VC_HAVE(copy, "the values to vary", err);
-	copy[equals - text] = '\0';
-	for (char *at = copy + (equals - text) + 1, *next; at && values.n < VC_VARY_MOST;
-	     at = next) {
-		next = strchr(at, ',');
-		if (next)
-			*next++ = '\0';
-		word[values.n++] = at;
-	}
-	values.at = (const char **)word;
-	r = vc_grid_add_words(g, axis, copy, &values, err);
-	free(copy);
-	return r;
+	g->axis[g->vary.keys] = axis;
+	return vc_vary_split(&g->vary, text, option[axis], axis == VC_GRID_VARY, err);
 }
 
 char *vc_grid_name(const struct vc_grid *g, size_t i, char *buf, size_t n)
@@ -127,25 +105,6 @@ int vc_grid_prepare(struct vc_grid *g, const char *python, struct vc_error *err)
 
 /* ---- a point ---- */
 
-static char *replaced(const char *text, const char *name, const char *value)
-{
-	size_t mark = strlen(name) + 2, n = strlen(value), at = 0;
-	char *out = malloc((strlen(text) + 1) * (n + 1) + 1);
-
-	for (const char *c = text; out && *c;) {
-		if (*c == '{' && !strncmp(c + 1, name, mark - 2) && c[mark - 1] == '}') {
-			memcpy(out + at, value, n);
-			at += n;
-			c += mark;
-		} else {
-			out[at++] = *c++;
-		}
-	}
-	if (out)
-		out[at] = '\0';
-	return out;
-}
-
 /* As its user wrote it; a number is known by its name in the recording, too. */
 static int put_value(struct vc_kept_wish *w, struct vc_program *p, struct vc_param_value *at,
 		     const char *name, const char *value, struct vc_error *err)
@@ -158,7 +117,7 @@ static int put_value(struct vc_kept_wish *w, struct vc_program *p, struct vc_par
 	if (vc_parse_real(value, &x, NULL) == 0)
 		at[w->n++] = (struct vc_param_value){ (char *)(uintptr_t)name, x };
 	for (size_t i = 0; i < p->argument.n; i++) {
-		char *text = replaced(p->argument.at[i].text, name, value);
+		char *text = vc_program_put(p->argument.at[i].text, name, value);
 
 		VC_HAVE(text, "a command line", err);
 		free(p->argument.at[i].text);

@@ -273,22 +273,19 @@ bool vc_program_hash(const char *path, char out[17])
 
 /* ---- values ---- */
 
-char *vc_program_fill(const char *text, const char *name, double value)
+char *vc_program_put(const char *text, const char *name, const char *value)
 {
-	char mark[80], number[32];
+	char mark[80];
 	size_t m = (size_t)snprintf(mark, sizeof(mark), "{%.60s}", name), n = 0, marks = 1;
+	size_t each = strlen(value);
 
 	for (const char *c = text; (c = strchr(c, '{')); c++)
 		marks++;
-	char *out = malloc(strlen(text) + marks * sizeof(number));
-	if (fabs(value) < 1e15 && value == floor(value))
-		snprintf(number, sizeof(number), "%.0f", value);
-	else
-		snprintf(number, sizeof(number), "%.17g", value);
+	char *out = malloc(strlen(text) + marks * each + 1);
 	while (out && *text) {
 		if (!strncmp(text, mark, m)) {
-			memcpy(out + n, number, strlen(number));
-			n += strlen(number);
+			memcpy(out + n, value, each);
+			n += each;
 			text += m;
 		} else {
 			out[n++] = *text++;
@@ -297,6 +294,15 @@ char *vc_program_fill(const char *text, const char *name, double value)
 	if (out)
 		out[n] = '\0';
 	return out;
+}
+
+char *vc_program_fill(const char *text, const char *name, double value)
+{
+	char number[32];
+
+	snprintf(number, sizeof(number),
+		 fabs(value) < 1e15 && value == floor(value) ? "%.0f" : "%.17g", value);
+	return vc_program_put(text, name, number);
 }
 
 bool vc_program_takes(const struct vc_program *p, const char *name)

@@ -45,5 +45,6 @@ uint64_t vc_program_hash_bytes(const void *bytes, size_t n, uint64_t h); /* h: 0
 
 /* `text` with every {NAME} replaced by its value; on the heap, NULL: no memory. */
 char *vc_program_fill(const char *text, const char *name, double value);
+char *vc_program_put(const char *text, const char *name, const char *value);
 /* Does {NAME} stand in one of its arguments? */
 bool vc_program_takes(const struct vc_program *p, const char *name);

@@ -190,6 +190,34 @@ int vc_vary_words(struct vc_vary *v, const char *name, const struct vc_list *val
 	return count_runs(v, err);
 }
 
+int vc_vary_split(struct vc_vary *v, const char *text, const char *option, bool ranges,
+		  struct vc_error *err)
+{
+	const char *equals = strchr(text, '=');
+	char *copy, *word[VC_VARY_MOST];
+	struct vc_list values = { .n = 0 };
+	int r;
+
+	if (!equals || equals == text || !equals[1])
+		return vc_fail(err, VC_EUSAGE, "--%s %s: write NAME=A,B", option, text);
+	if (ranges && strstr(equals, ".."))
+		return vc_vary_add(v, text, err);
+	copy = strdup(text);
+	VC_HAVE(copy, "the values to vary", err);
+	copy[equals - text] = '\0';
+	for (char *at = copy + (equals - text) + 1, *next; at && values.n < VC_VARY_MOST;
+	     at = next) {
+		next = strchr(at, ',');
+		if (next)
+			*next++ = '\0';
+		word[values.n++] = at;
+	}
+	values.at = (const char **)word;
+	r = vc_vary_words(v, copy, &values, err);
+	free(copy);
+	return r;
+}
+
 /* ---- one run a line ---- */
 
 /* What is read of one line. `any`: one was good, so that the keys are known. */

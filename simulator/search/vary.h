@@ -33,6 +33,9 @@ int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err);
 /* These values as they are, VC_VARY_MOST at most. */
 int vc_vary_words(struct vc_vary *v, const char *name, const struct vc_list *values,
 		  struct vc_error *err);
+/* "NAME=A,B" of --option: the words between commas; and where `ranges`, "NAME=1..8" as above. */
+int vc_vary_split(struct vc_vary *v, const char *text, const char *option, bool ranges,
+		  struct vc_error *err);
 /* A file, or "-", with one run a line, {"id":7,"batch":8,"gpu":"t4"}, and the same keys in each.
  * Without "id" a run is known by the number of its line, from 0. No lines are no runs. A line that
  * cannot be read is a run that is broken, unless there is no other. Errors: VC_EUSAGE, VC_EFORMAT,

@@ -9,6 +9,10 @@ run fit --find plan --world 8 -- python train.py --tp {tp}
 expect "on which card" 2 '' 'say which one with -g'
 run fit --find plan --world 8 -g rtx4060-8g --trials 0 -- python train.py --tp {tp}
 expect "no dry run at all" 2 '' '--trials starts at 1'
+run fit --find plan --world 8 -g rtx4060-8g --vary micro=1,2 -- python train.py --tp {tp}
+expect "a value that stands nowhere" 2 '' '\{micro\} stands nowhere in the command line'
+run fit --find plan --world 8 -g rtx4060-8g --vary micro -- python train.py --tp {tp} {micro}
+expect "no values" 2 '' '--vary micro: write NAME=A,B'
 
 P=${TRANSFORMS_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast/torch-2.11.0/bin/python}
 has_cuda_torch "$P" || { skip "plans" "no PyTorch built for CUDA"; finish; }
@@ -29,6 +33,20 @@ expect "a plan fits" 0 'rtx4060|RTX 4060'
 check "the one that fits comes first" grep -Eq '^ +2 +2 +- +4\.[0-9]+ GiB .* fits$' <(sed -n 3p <<< "$out")
 check "then the one that does not" grep -Eq '^ +1 +4 .* out of memory$' <(sed -n 4p <<< "$out")
 check "last what did not run" grep -Eq '^ +4 +1 +- .* did not run$' <(sed -n 5p <<< "$out")
+check "each is told as it ends" grep -Eq '^vramcast: tp=2 dp=2: fits, 4\.[0-9]+ GiB' <<< "$err"
+# 1 GiB a sample, half of it computed again: on 7.63 GiB less the context, and what a dry run may be off by
+cat > "$TMP/samples.py" <<'PY'
+import sys
+import torch
+micro, again = int(sys.argv[2]), sys.argv[3] == "full"
+x = torch.empty((1 << 30) * micro // (1 + again), dtype=torch.uint8, device="cuda")
+PY
+run fit --find plan --world 2 -g rtx4060-8g --vary micro=1,2 --vary recompute=none,full --json -- "$P" "$TMP/samples.py" {tp} {micro} {recompute}
+rows() { printf '%s' "$out" | python3 -c "import json, sys; print(*[$1 for p in json.load(sys.stdin)['plans']])"; }
+check "each value with each layout" test "$(rows "p['with']['micro'] + p['with']['recompute']" | tr ' ' '\n' | sort | uniq -c | xargs)" = "2 1full 2 1none 2 2full 2 2none"
+check "so many more samples fit" test "$(rows "p['more_samples']" | tr ' ' '\n' | sort -n | uniq -c | xargs)" = "2 5 2 6 2 12 2 13"
+run fit --find plan --world 2 -g rtx4060-8g --vary micro=8,9 -- "$P" "$TMP/samples.py" 1{tp} {micro} none
+expect "none where it runs out" 3 '^ +1 +2 +8 +.* - +.* out of memory'
 run fit --find plan --world 4 -g rtx4060-8g --trials 1 --json -- "$P" "$TMP/spread.py" {tp}x{dp}
 expect "none of those tried fits" 3 '"untried": 2'
 # As many products either way; over two cards the step is longer.

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """leave.py PHASE HOW - a rank that leaves badly. PHASE: before, init, step, after (the process group is there in all
-but the first). HOW: exception, exit, _exit, signal, interrupt, abort, memory, thread."""
+but the first). $LEFT is told when. HOW: exception, exit, _exit, signal, interrupt, abort, memory, thread."""
 import os
 import signal
 import sys
 import threading
+import time
 
 # as torchtitan and others set them: NCCL's heartbeat then asks the store for what other ranks say
 for name in "TORCH_NCCL_DUMP_ON_TIMEOUT", "TORCH_NCCL_ENABLE_MONITORING":
@@ -36,6 +37,8 @@ WAYS = {"exception": fail, "exit": lambda: sys.exit(3), "_exit": lambda: os._exi
 
 def leave(now):
     if now == PHASE:
+        with open(os.environ["LEFT"], "w") as file:
+            file.write("%f" % time.time())
         WAYS[HOW]()
 
 

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # check.sh - make check-published: one rank of jobs of many cards, and nets of one, whose peaks others published
-# (published.tsv), held against their figure. F=megatron chooses rows by name. SEGMENTARY: where arianizadi/segmentary is
-# checked out. Environments lie outside the tree. Not part of make check.
+# (published.tsv), held against their figure. F=megatron chooses rows by name. SEGMENTARY, MEGATRON_LM: where
+# arianizadi/segmentary and NVIDIA/Megatron-LM are checked out; TRANSFORMER_ENGINE: folders, set apart by colons, with
+# that package. Environments lie outside the tree. Not part of make check.
 . tests/support/tap.sh
 . tests/nullgpu/torch/envs.sh
 here=$PWD/tests/nullgpu/published
@@ -24,6 +25,7 @@ packages() { # PROGRAM VERSION TORCH
 	lit) fetch "lightning-$2" "lightning==$2" lightning-utilities==0.15.3 torchmetrics==1.9.0 packaging pyyaml tqdm \
 		requests urllib3 certifi idna charset-normalizer; return ;;
 	conv3d) return ;;
+	golden) [ -d "$MEGATRON_LM/megatron" ] && echo "$TRANSFORMER_ENGINE"; return ;;
 	vae) fetch "diffusers-$2" "diffusers==$2" huggingface_hub==0.34.4 safetensors==0.6.2 regex requests pillow \
 		importlib_metadata zipp urllib3 certifi idna charset-normalizer packaging pyyaml tqdm; return ;;
 	segmentary) [ -d "$SEGMENTARY/src" ] && fetch "segmentary" transformers==5.15.0 tokenizers==0.22.2 \
@@ -50,7 +52,7 @@ row() {
 		settings="VRAMCAST_NULL_CUDNN_LIBRARY=$lib"
 	fi
 	values=off
-	[ "$program" = segmentary ] && values=on # it looks at its labels
+	case $program in segmentary|golden) values=on ;; esac # they look at labels, and at what other ranks say
 	# all three are lists of words
 	# shellcheck disable=SC2086
 	[ "$last" = "$program $torch $card $settings $words" ] ||
@@ -58,7 +60,7 @@ row() {
 		--host-weights untouched -g "$card" --capacity 200GiB $place -- \
 		"$py" "$here/$program.py" $words) > "$TMP/out" 2> "$TMP/err"
 	last="$program $torch $card $settings $words" # rows of one process stand together
-	got=$(sed -n "s/^published.* $field \([0-9]*\).*/\1/p" "$TMP/out")
+	got=$(sed -n "s/^published.* $field \([0-9]*\).*/\1/p" "$TMP/out" | tail -n 1) # of a rank that is played again
 	[ -n "$got" ] || { fail "$name" "$(tail -3 "$TMP/err")"; return; }
 	error=$(awk -v a="$got" -v b="$bytes" 'BEGIN { printf "%+.3f", 100 * (a - b) / b }')
 	echo "# $name: published $bytes bytes, predicted $got, $error %"

@@ -1,7 +1,7 @@
 # The hook that changes programs, the server for assistants and what makes environments travel inside the program: nothing
 # to install, nothing to find.
 CMD_OBJ += $(BUILD)/commands/hook_text.o $(BUILD)/commands/mcp_text.o $(BUILD)/commands/env_text.o $(BUILD)/commands/probe_text.o
-$(BUILD)/commands/hook_text.c: python/after.py python/change_hook.py
+$(BUILD)/commands/hook_text.c: python/after.py python/change_hook.py python/budget_hook.py
 	$(Q)mkdir -p $(@D)
 	$(Q)( echo '#include "commands/change_hook.h"'; echo 'const unsigned char vc_hook_text[] = {'; \
 		od -An -v -tx1 $^ | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; \

@@ -51,6 +51,7 @@ int vc_hook_set(const struct vc_hook *h, struct vc_error *err)
 	VC_TRY(write_hook(dir, err));
 	VC_TRY(tell(h->folder, "VRAMCAST_RECOMPUTE", h->recompute, "hooked", err));
 	VC_TRY(tell(h->folder, "VRAMCAST_CHANGE", h->change, "changed", err));
+	VC_TRY(tell(h->folder, "VRAMCAST_BUDGET", h->budget, "budgeted", err));
 	if (asprintf(&text, "%s%s%s", dir, before && *before ? ":" : "", before ? before : "") < 0)
 		return vc_nomem(err, "the environment");
 	r = setenv("PYTHONPATH", text, 1);
@@ -89,26 +90,42 @@ static void read_changes(FILE *f, struct vc_hooked *out)
 	}
 }
 
+static void read_budget(FILE *f, struct vc_hooked *out)
+{
+	unsigned long long units, of;
+
+	if (fscanf(f, "%llu %llu", &units, &of) != 2 || units < out->units)
+		return;
+	out->units = units;
+	out->of = of;
+}
+
 void vc_hook_read(const char *folder, struct vc_hooked *out)
 {
 	struct dirent *e;
+	static const struct {
+		const char *name;
+		void (*read)(FILE *f, struct vc_hooked *out);
+	} report[] = { { "hooked.", read_layers }, { "changed.", read_changes },
+		       { "budgeted.", read_budget } };
+	enum { REPORTS = sizeof(report) / sizeof(*report) };
 	DIR *d = opendir(folder);
 	char path[1000];
 
 	while (d && (e = readdir(d))) {
-		bool layers = !strncmp(e->d_name, "hooked.", 7);
+		size_t k = 0;
 		FILE *f;
 
-		if (!layers && strncmp(e->d_name, "changed.", 8))
+		while (k < REPORTS && strncmp(e->d_name, report[k].name, strlen(report[k].name)))
+			k++;
+		if (k == REPORTS)
 			continue;
 		snprintf(path, sizeof(path), "%.700s/%.255s", folder, e->d_name);
 		f = fopen(path, "r");
-		if (f && layers)
-			read_layers(f, out);
-		else if (f)
-			read_changes(f, out);
-		if (f)
+		if (f) {
+			report[k].read(f, out);
 			fclose(f);
+		}
 		unlink(path);
 	}
 	if (d)

@@ -14,7 +14,8 @@ enum { CLASSES = 16, PROGRAM = 16, RECORDED = 6 }; /* the latter: trial runs at 
 static const struct vc_option fit_options[] = {
 	{ 0, "find", VC_O_TEXT, AT(find), "KEY", "the parameter to find: batch, seq, ...; or "
 	  "checkpoint: layers to compute twice; anything: whatever makes it fit; "
-	  "plan: over how many cards to spread it, and how",
+	  "plan: over how many cards to spread it, and how; "
+	  "budget: modules to compute twice, to stay below --peak",
 	  "batch" },
 	{ 0, "target", VC_O_TEXT, AT(target), "LOW..HIGH%", "share of the card to aim for",
 	  "85..95%" },
@@ -26,6 +27,11 @@ static const struct vc_option fit_options[] = {
 	  "trial runs of a program at most (default 16; of a recorded one 6)", NULL },
 	{ 0, "world", VC_O_UINT, AT(world), "N", "of --find plan: how many cards the job has",
 	  NULL },
+	{ 0, "peak", VC_O_SIZE, AT(peak), "SIZE",
+	  "of --find budget: what it may take of the card (default: all)",
+	  NULL },
+	{ 0, "save", VC_O_FILE, AT(save), "FILE",
+	  "of --find budget: the choice, for 'run --choice'", NULL },
 	{ 0, "vary", VC_O_LIST, AT(vary), "KEY=VALUES",
 	  "of --find plan: micro=1..4*2, zero=1,2,3, recompute=none,full: each in place of {micro} "
 	  "with each layout", NULL },
@@ -184,7 +190,8 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 
 	if (other)
 		return other->run(&(struct vc_fit_ask){ &c->run, c->json, c->most, c->world,
-							trials(c, PROGRAM), &c->vary },
+							trials(c, PROGRAM), c->peak, c->save,
+							&c->vary },
 				  argc, argv, con);
 	VC_HAVE(f, "the cards", &con->err);
 	f[0].cfg = c;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "commands/budget_file.h"
 #include "commands/plan_file.h"
 #include "commands/put.h"
 #include "commands/run_fit.h"
@@ -15,7 +16,7 @@
 #include "tracer/process.h"
 
 struct config {
-	const char *plan, *learn, *gpu;
+	const char *plan, *learn, *gpu, *choice;
 	uint64_t effort, capacity, steps;
 	bool check, fit, anyway;
 };
@@ -39,6 +40,8 @@ static const struct vc_option options[] = {
 	  NULL },
 	{ 0, "steps", VC_O_UINT, AT(steps), "N", "steps of the optimizer in trial runs of --fit",
 	  "3" },
+	{ 0, "choice", VC_O_TEXT, AT(choice), "FILE",
+	  "compute modules twice as 'fit --find budget --save FILE' chose", NULL },
 	{ 0, "anyway", VC_O_FLAG, AT(anyway), NULL,
 	  "with --fit: start it as it is where nothing helps", NULL },
 	VC_OPTION_END
@@ -188,13 +191,17 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 
 	if (c->fit && (c->plan || c->learn))
 		return vc_fail(&con->err, VC_EUSAGE, "--fit excludes --plan and --learn");
+	if (c->choice && (c->fit || c->plan || c->learn))
+		return vc_fail(&con->err, VC_EUSAGE, "--choice excludes --fit, --plan and --learn");
+	if (c->choice && argc)
+		return vc_budget_run(c->choice, argc, argv, &con->err);
 	if (c->fit && argc)
 		return vc_run_fit(&(struct vc_run_fit_ask){ c->gpu, c->capacity, c->steps,
 							    c->anyway }, argc, argv, con);
 	if (!argc || (!c->plan && !c->learn))
-		return vc_fail(&con->err, VC_EUSAGE, "run wants --plan FILE, --learn FILE or "
-			       "--fit, and a program: vramcast run --plan train.vcp -- python "
-			       "train.py");
+		return vc_fail(&con->err, VC_EUSAGE, "run wants --plan FILE, --learn FILE, "
+			       "--choice FILE or --fit, and a program: vramcast run --plan "
+			       "train.vcp -- python train.py");
 	n = snprintf(dir, sizeof(dir), "%s/vramcast-run-%s",
 		     parent && *parent ? parent : P_tmpdir, "XX" "XX" "XX");
 	if (n >= (int)sizeof(dir))

@@ -5,7 +5,7 @@
 const struct vc_fit_find *vc_fit_find(const char *name)
 {
 	static const struct vc_fit_find *const rows[] = { &vc_fit_checkpoint, &vc_fit_anything,
-						     &vc_fit_plan };
+						     &vc_fit_plan, &vc_fit_budget };
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (!strcmp(rows[i]->name, name))

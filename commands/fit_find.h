@@ -12,6 +12,7 @@ struct vc_fit_ask {
 	bool json;
 	uint64_t most; /* combinations at most */
 	uint64_t world, trials; /* cards of the job, VC_NOT_GIVEN: not said; dry runs at most */
+	uint64_t peak; const char *save; /* of --find budget; VC_NOT_GIVEN, NULL */
 	const struct vc_list *vary; /* KEY=VALUES of a plan, on top of how it is spread */
 };
 
@@ -21,7 +22,7 @@ struct vc_fit_find {
 		   struct vc_console *con);
 };
 
-extern const struct vc_fit_find vc_fit_checkpoint, vc_fit_anything, vc_fit_plan;
+extern const struct vc_fit_find vc_fit_checkpoint, vc_fit_anything, vc_fit_plan, vc_fit_budget;
 
 /* What a row finds begins with this: a recording and the cards, a plan each. */
 struct vc_fit_on {

@@ -17,7 +17,8 @@ enum {
 struct vc_fit_config {
 	struct vc_run_options run;
 	const char *find, *target, *among, *at, *with, *prices;
-	uint64_t multiple, most, trials, world;
+	const char *save;
+	uint64_t multiple, most, trials, world, peak;
 	struct vc_list vary;
 	bool json;
 };

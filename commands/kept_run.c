@@ -58,7 +58,7 @@ static void write_packages(struct vc_output *o, const struct vc_program *p)
 
 static bool is_changed(const struct vc_kept_wish *w)
 {
-	return w->made && (w->made->change || w->made->recompute);
+	return w->made && (w->made->change || w->made->recompute || w->made->budget);
 }
 
 static int key_of(const struct vc_kept_wish *w, const char *capacity, uint64_t *key,
@@ -77,8 +77,10 @@ static int key_of(const struct vc_kept_wish *w, const char *capacity, uint64_t *
 			 capacity ? capacity : "", w->seed, w->conf ? w->conf : "");
 	vc_program_write(o, p, true);
 	if (is_changed(w))
-		vc_output_printf(o, "\n%s\n%s", w->made->change ? w->made->change : "",
-				 w->made->recompute ? w->made->recompute : "");
+		vc_output_printf(o, "\n%s\n%s%s%s", w->made->change ? w->made->change : "",
+				 w->made->recompute ? w->made->recompute : "",
+				 w->made->budget ? "\n" : "",
+				 w->made->budget ? w->made->budget : "");
 	for (size_t i = 0; i < w->n; i++)
 		vc_output_printf(o, "\n%s=%.17g", w->at[i].name, w->at[i].value);
 	for (size_t i = 0; w->environment && i < w->environment->n; i++)
@@ -246,6 +248,7 @@ static int run_changed(const struct vc_kept_wish *w, struct vc_trial *t, const c
 	if (is_changed(w)) {
 		hook.recompute = w->made->recompute;
 		hook.change = w->made->change;
+		hook.budget = w->made->budget;
 		r = vc_trial_folder(folder, err);
 		t->hook = &hook;
 	}

@@ -91,7 +91,7 @@ int vc_made_open(struct vc_made_changes *m, const struct vc_run_wish *w, struct 
 
 void vc_made_close(struct vc_made_changes *m)
 {
-	VC_FREE(m->change, m->recompute);
+	VC_FREE(m->change, m->recompute, m->budget);
 	*m = (struct vc_made_changes){ 0 };
 }
 
@@ -118,6 +118,9 @@ int vc_made_check(const struct vc_made_changes *m, const char *folder, struct vc
 		return vc_fail(err, VC_EUSAGE, "the change could not be made in the program: it "
 			       "calls %" PRIu64 " modules where the recording shows layers",
 			       did.calls);
+	if (m->budget && strstr(m->budget, "\"units\"") && !did.units)
+		return vc_fail(err, VC_EUSAGE, "the choice could not be made in the program: it "
+			       "calls none of its modules");
 	for (const char *at = m->change; at && *at; at += strcspn(at, "\n"), at += *at == '\n') {
 		snprintf(name, sizeof(name), " %.*s", (int)strcspn(at, ":\n"), at);
 		if (!strstr(did.made, name))

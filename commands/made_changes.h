@@ -4,7 +4,7 @@
 
 #include "simulator/session/rerun.h"
 
-struct vc_made_changes { char *change, *recompute; /* of struct vc_hook */ };
+struct vc_made_changes { char *change, *recompute, *budget; /* of struct vc_hook */ };
 
 /* Why those of the wish cannot be made in the recorded program, "" where they can. */
 void vc_made_judge(const struct vc_run_wish *w, char why[VC_RERUN_WHY]);

@@ -14,7 +14,8 @@ enum { SPEC = 1 << 14 }; /* bytes of a choice */
 
 int vc_rehearse(const struct vc_rehearsal *h, struct vc_kept *out, struct vc_error *err)
 {
-	const struct vc_made_changes made = { .recompute = (char *)(uintptr_t)h->recompute };
+	const struct vc_made_changes made = { .recompute = (char *)(uintptr_t)h->recompute,
+					      .budget = (char *)(uintptr_t)h->budget };
 	const struct vc_list none = { .n = 0 };
 	struct vc_program *p = NULL;
 	char with[240];
@@ -24,8 +25,9 @@ int vc_rehearse(const struct vc_rehearsal *h, struct vc_kept *out, struct vc_err
 	int r = vc_own_describe(h->argc, (char **)(uintptr_t)h->argv, &none, &p, err);
 
 	w.program = p;
-	snprintf(with, sizeof(with), "%s%s%s", h->recompute ? "layers computed twice" : "",
-		 h->recompute && w.conf ? " " : "", w.conf ? w.conf : "");
+	snprintf(with, sizeof(with), "%s%s%s", h->recompute ? "layers computed twice" :
+		 h->budget ? "a choice of modules" : "",
+		 (h->recompute || h->budget) && w.conf ? " " : "", w.conf ? w.conf : "");
 	vc_progress_say(h->progress, "trial run of the program on %s, with %s", h->gpu,
 			*with ? with : h->capacity ? "memory for all of it" : "nothing changed");
 	if (r == VC_OK && h->steps) {

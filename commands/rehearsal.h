@@ -11,6 +11,7 @@ struct vc_rehearsal {
 	char *const *argv;     /* program and its arguments */
 	size_t argc;
 	const char *recompute; /* layers to be computed twice, or NULL */
+	const char *budget;    /* modules kept or computed twice (budget_file.h), or NULL */
 	uint64_t steps;        /* of its optimizer, then it is ended; 0: all */
 	char room[32];         /* of `capacity`, private */
 	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF, or NULL: as it is */

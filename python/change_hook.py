@@ -444,13 +444,3 @@ def _vramcast_change(torch, lines, path):
             changes.make(name, dict(part.split("=", 1) for part in rest.split(",") if part))
     except ImportError as error:
         changes.stop("%s is not installed" % error.name)
-
-
-def _vramcast_after_torch(torch):
-    for what, name in ((_vramcast_recompute, "VRAMCAST_RECOMPUTE"), (_vramcast_change, "VRAMCAST_CHANGE")):
-        if os.environ.get(name):
-            what(torch, os.environ[name], os.environ.get(name + "_REPORT"))
-
-
-sys.meta_path.insert(0, _Finder({"torch": _vramcast_after_torch}))
-_chain()

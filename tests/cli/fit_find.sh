@@ -43,6 +43,13 @@ expect "and where it does not fit, they cannot help" 3 'no choice saves anything
 run sim "$pairs/gpt.vct" -x "checkpoint:seen=$pairs/bert_--checkpoint_1.vct"
 expect "a recording of another run is refused" 1 '' 'its forward passes are not those of this recording'
 
+run fit --find budget -g t4 "$t"; expect "a budget asks the program, not a recording" 2 '' 'name it behind --'
+echo '{"schema": "vramcast.choice/1", "units": [{"name": "a", "do": "forget"}]}' > "$TMP/choice.json"
+run run --choice "$TMP/choice.json" -- /bin/true; expect "a choice says what is done" 125 '' 'unit 1 needs a "name"'
+sed -i 's/forget/keep/' "$TMP/choice.json"
+run run --choice "$TMP/choice.json" -- /bin/true; expect "a program without these modules runs as it is" 0 '' 'none of the modules'
+run run --choice "$t" -- /bin/true; expect "a recording is no choice" 125 ''
+
 run fit --find anything --capacity 16GiB --context 0 --most 60 "$t" --json
 check "changes that leave the results as they are are found" test "$(pick "len(c['nothing'])")" -gt 0
 check "each kind is in order of time" test "$(pick "all(a['time_factor'] <= b['time_factor'] for k in ('nothing', 'rounding', 'precision', \

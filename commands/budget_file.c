@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* budget_file.c - see budget_file.h */
+#include "commands/budget_file.h"
+
+#include "commands/run_start.h"
+#include "commands/trial.h"
+#include "common/emit.h"
+#include "common/value.h"
+
+#define SCHEMA "vramcast.choice/1"
+
+static void emit_units(struct vc_emit *e, const struct vc_budget *b, const bool *take)
+{
+	vc_emit_array(e, "units", NULL);
+	for (size_t i = 0; i < b->n; i++) {
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "name", NULL, b->at[i].name);
+		vc_emit_text(e, "do", NULL, take && take[i] ? "recompute" : "keep");
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+}
+
+char *vc_budget_spec(const struct vc_budget *b, const bool *take, struct vc_error *err)
+{
+	struct vc_emit *e = vc_emit_file(NULL, VC_EMIT_JSON, err);
+
+	if (!e)
+		return NULL;
+	vc_emit_object(e, NULL, NULL);
+	emit_units(e, b, take);
+	vc_emit_end(e);
+	return vc_emit_take(e, NULL, err);
+}
+
+int vc_budget_save(const struct vc_budget *b, const bool *take, const char *command, uint64_t used,
+		   const char *path, struct vc_error *err)
+{
+	struct vc_emit *e = vc_emit_file(path, VC_EMIT_JSON, err);
+
+	if (!e)
+		return err->status;
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "schema", NULL, SCHEMA);
+	vc_emit_text(e, "command", NULL, command);
+	vc_emit_uint(e, "used", NULL, used);
+	emit_units(e, b, take);
+	vc_emit_end(e);
+	return vc_emit_done(e, err);
+}
+
+/* The units of a file, each with something that the hook does. */
+static int read_units(struct vc_budget *b, bool **take, const struct vc_value *v, const char *path,
+		      struct vc_error *err)
+{
+	const struct vc_value *units = vc_value_get(v, "units");
+	const char *schema = vc_value_text(v, "schema");
+	size_t n = 0;
+
+	if (!schema || strcmp(schema, SCHEMA) || !units || units->kind != VC_J_ARRAY)
+		return vc_fail(err, VC_EFORMAT, "%s is no choice of modules: write one by "
+			       "'vramcast fit --find budget --save FILE'", path);
+	for (const struct vc_value *u = units->first; u; u = u->next)
+		n++;
+	b->at = calloc(n + 1, sizeof(*b->at));
+	*take = calloc(n + 1, sizeof(**take));
+	VC_HAVE(b->at && *take, "a choice of modules", err);
+	for (const struct vc_value *u = units->first; u; u = u->next) {
+		const char *name = vc_value_text(u, "name"), *what = vc_value_text(u, "do");
+
+		if (!name || !what || (strcmp(what, "keep") && strcmp(what, "recompute")))
+			return vc_fail(err, VC_EFORMAT, "%s: unit %zu needs a \"name\", and \"do\" "
+				       "that is \"keep\" or \"recompute\"", path, b->n + 1);
+		b->at[b->n].name = strdup(name);
+		VC_HAVE(b->at[b->n].name, "a choice of modules", err);
+		(*take)[b->n++] = *what == 'r';
+	}
+	return VC_OK;
+}
+
+static int start(const char *spec, const char *path, size_t argc, char **argv, struct vc_error *err)
+{
+	struct vc_hooked done = { 0 };
+	char folder[200];
+	int code;
+
+	VC_TRY(vc_trial_folder(folder, err));
+	code = vc_hook_set(&(struct vc_hook){ .folder = folder, .budget = spec }, err);
+	if (code == VC_OK)
+		code = vc_run_start(argv, argc, err);
+	vc_hook_read(folder, &done);
+	vc_trial_remove(folder);
+	if (code >= 0 && done.units < done.of)
+		fprintf(stderr, "vramcast run: the program called %" PRIu64 " of the %" PRIu64
+			" modules in %s: it may have needed more memory\n", done.units, done.of,
+			path);
+	else if (code >= 0 && !done.of)
+		fprintf(stderr, "vramcast run: the program called none of the modules in %s: "
+			"nothing was changed\n", path);
+	return code;
+}
+
+int vc_budget_run(const char *path, size_t argc, char **argv, struct vc_error *err)
+{
+	struct vc_value *v = vc_value_load(path, err);
+	struct vc_budget b = { 0 };
+	bool *take = NULL;
+	char *spec = NULL;
+	int r = v ? read_units(&b, &take, v, path, err) : (int)err->status;
+
+	vc_value_free(v);
+	if (r == VC_OK && !(spec = vc_budget_spec(&b, take, err)))
+		r = err->status;
+	if (r == VC_OK)
+		r = start(spec, path, argc, argv, err);
+	free(take);
+	free(spec);
+	vc_budget_fini(&b);
+	return r;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* budget_file.h - a choice of modules to compute twice, as python/budget_hook.py reads it and as a
+ * file to keep (docs/reference/formats.md). */
+#pragma once
+
+#include "simulator/search/budget.h"
+
+/* What the hook is told; take: NULL: a pass each, marked and kept. The caller's to free. */
+char *vc_budget_spec(const struct vc_budget *b, const bool *take, struct vc_error *err);
+int vc_budget_save(const struct vc_budget *b, const bool *take, const char *command, uint64_t used,
+		   const char *path, struct vc_error *err);
+/* Run the program with the choice of that file: its exit code, or < 0. */
+int vc_budget_run(const char *path, size_t argc, char **argv, struct vc_error *err);

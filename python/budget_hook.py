@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""budget_hook.py - what `fit --find budget` chose, made in a program that knows nothing of it. The build puts it behind
+change_hook.py.
+
+VRAMCAST_BUDGET is {"observe": true}, or {"units": [{"name": "GPT2LMHeadModel/transformer.h.0", "do": "recompute"}, ...]}.
+A unit is the calls of one module; its name is the class of the outermost module that is called, and its own in there.
+What is done with one is a method of _Budget. Marks in the recording say which units there are ("budget unit NAME") and
+where their passes begin and end: "budget F 3", "budget E 3", "budget B 3" (its backward pass)."""
+
+
+class _Budget:
+    SHARE, LAYER = 0.25, 0.05  # of all saved bytes, above which a module, a container of layers, is looked into
+    LEAST = 0.005              # of all saved bytes, below which a module is no unit
+
+    def __init__(self, torch, plan):
+        import ctypes
+        import weakref
+        self.torch, self.state = torch, threading.local()
+        self.observes, self.done = plan.get("observe"), {}
+        self.units = {u["name"]: (i, u["do"]) for i, u in enumerate(plan.get("units", ()))}
+        self.by_module = weakref.WeakKeyDictionary()  # module: (number, what is done), once its root was called
+        self.roots, self.seen = weakref.WeakKeyDictionary(), {}
+        self.tree = weakref.WeakKeyDictionary()  # module: [name, saved bytes, calls]
+        self.saved, self.changing = set(), weakref.WeakSet()
+        self.mark = getattr(ctypes.CDLL(None), "vramcast_mark", None)
+
+    def tell(self, what):
+        if self.mark is not None:
+            self.mark(("budget " + what).encode())
+
+    # ---- which modules ----
+
+    def enter(self, root):
+        """An outermost module is called for the first time: its units get to be known."""
+        while type(root).__name__ in ("DistributedDataParallel", "DataParallel"):
+            root = root.module
+        kind = type(root).__name__
+        self.seen[kind] = self.seen.get(kind, 0) + 1
+        top = kind if self.seen[kind] == 1 else "%s#%d" % (kind, self.seen[kind])
+        for name, module in root.named_modules():
+            name = "%s/%s" % (top, name)
+            if name in self.units and module not in self.by_module:
+                self.by_module[module] = self.units[name]
+            if self.observes and module not in self.tree:
+                self.tree[module] = [name, 0, 0]
+
+    def start(self):
+        module = self.torch.nn.Module
+        original, state, this = module._call_impl, self.state, self
+        grad = self.torch.is_grad_enabled
+
+        def _vramcast_call(layer, *args, **kwargs):
+            above = state.__dict__.setdefault("above", [])
+            if not above and layer not in this.roots:
+                this.roots[layer] = True
+                this.enter(layer)
+            unit = this.by_module.get(layer)
+            inside = getattr(state, "inside", False)
+            above.append(layer)
+            try:
+                if inside or not grad():
+                    return original(layer, *args, **kwargs)
+                if this.observes:
+                    return this.look(layer, original, args, kwargs)
+                if unit is None:
+                    return original(layer, *args, **kwargs)
+                return this.run(layer, unit, original, args, kwargs)
+            finally:
+                above.pop()
+        module._call_impl = _vramcast_call
+        compiles, backward = self.torch.compile, self.torch.autograd.backward
+
+        def _vramcast_compile(*args, **kwargs):
+            this.tell("compiled")
+            return compiles(*args, **kwargs)
+
+        def _vramcast_backward(*args, **kwargs):
+            if this.observes and this.saved:
+                for name in this.choose():
+                    this.tell("unit " + name)
+                this.observes = False
+            return backward(*args, **kwargs)
+        self.torch.compile = _vramcast_compile
+        if self.observes:
+            self.torch.autograd.backward = _vramcast_backward
+
+    def versions(self, layer):
+        """Of what a module remembers; batch normalization is taken care of in again()."""
+        batch = self.torch.nn.modules.batchnorm._BatchNorm
+        return [b._version for m in layer.modules() if not isinstance(m, batch) for b in m.buffers(recurse=False)]
+
+    def look(self, layer, original, args, kwargs):
+        """Counts what each module saves for the backward pass."""
+        torch, known, before = self.torch, self.tree.get(layer), self.versions(layer)
+        try:
+            if known is None:
+                return original(layer, *args, **kwargs)
+            known[2] += 1
+            if len(self.state.above) > 1:
+                return original(layer, *args, **kwargs)
+            with torch.autograd.graph.saved_tensors_hooks(self.count, lambda tensor: tensor):
+                return original(layer, *args, **kwargs)
+        finally:
+            if self.versions(layer) != before:
+                self.changing.add(layer)
+
+    def count(self, tensor):
+        if type(tensor) is self.torch.Tensor and tensor.is_cuda and not (tensor.is_leaf and tensor.requires_grad):
+            held = tensor.untyped_storage()
+            key = (held.data_ptr(), held.nbytes())
+            if key not in self.saved:
+                self.saved.add(key)
+                for module in {id(m): m for m in self.state.above}.values():
+                    if module in self.tree:
+                        self.tree[module][1] += held.nbytes()
+        return tensor
+
+    def choose(self):
+        """The units: a module that saves much is looked into, a container of layers above all."""
+        called = {m: k for m, k in self.tree.items() if k[2] and k[1]}
+        units = [m for m in called if "/" == called[m][0][-1]]
+        every = sum(called[m][1] for m in units) or 1
+        at = 0
+        while at < len(units):
+            name, size = called[units[at]][:2]
+            below = self.below(units[at], called)
+            kinds = {}
+            for m in below:
+                if any(c in called for c in m.modules() if c is not m):
+                    kinds.setdefault(type(m), []).append(called[m][1])
+            layers = any(len(s) > 1 and 2 * sum(s) >= size for s in kinds.values())
+            inner = sum(called[m][1] for m in below)
+            if below and (units[at] in self.changing or name[-1] == "/" or
+                          inner >= 0.6 * size and size > (self.LAYER if layers else self.SHARE) * every):
+                units[at:at + 1] = below
+            else:
+                at += 1
+        return [called[m][0] for m in units if called[m][1] > self.LEAST * every and m not in self.changing]
+
+    def below(self, module, called):
+        found = []
+        for child in module.children():
+            found += [child] if child in called else self.below(child, called)
+        return found
+
+    # ---- what is done with them ----
+
+    def run(self, layer, unit, original, args, kwargs):
+        number, what = unit
+        forward, own = layer.forward, "forward" in layer.__dict__
+
+        def _vramcast_forward(*values, **named):
+            self.tell("F %d" % number)
+            out = getattr(self, what)(layer, forward, values, named)
+            self.tell("E %d" % number)
+            self.behind(out, number)
+            return out
+        layer.__dict__["forward"] = _vramcast_forward
+        self.done[number] = what
+        try:
+            return original(layer, *args, **kwargs)
+        finally:
+            if own:
+                layer.__dict__["forward"] = forward
+            else:
+                del layer.__dict__["forward"]
+
+    def behind(self, out, number):
+        """Its backward pass begins where the first of its results gets a gradient."""
+        begun, left = [], [out]
+
+        def _vramcast_begins(*rest):
+            if not begun:
+                begun.append(1)
+                self.tell("B %d" % number)
+        while left:
+            one = left.pop()
+            if isinstance(one, self.torch.Tensor):
+                if one.grad_fn is not None:
+                    one.grad_fn.register_prehook(_vramcast_begins)
+            elif isinstance(one, dict):
+                left += one.values()
+            elif isinstance(one, (list, tuple)):
+                left += one
+
+    def keep(self, layer, forward, args, kwargs):
+        return forward(*args, **kwargs)
+
+    def recompute(self, layer, forward, args, kwargs):
+        """Dropout draws the same numbers again, and batch normalization does not see the same batch twice."""
+        from torch.utils.checkpoint import checkpoint
+        # a cache would be written to twice
+        args = [None if type(a).__name__.endswith("Cache") else a for a in args]
+        kwargs = {k: None if type(v).__name__.endswith("Cache") else False if k == "use_cache" and v else v
+                  for k, v in kwargs.items()}
+        times = []
+
+        def _vramcast_again(*values):
+            inside = getattr(self.state, "inside", False)
+            self.state.inside = True
+            times.append(1)
+            try:
+                if len(times) > 1:
+                    return self.again(layer, forward, values, kwargs)
+                return forward(*values, **kwargs)
+            finally:
+                self.state.inside = inside
+        return checkpoint(_vramcast_again, *args, use_reentrant=False)
+
+    def again(self, layer, forward, args, kwargs):
+        batch = self.torch.nn.modules.batchnorm._BatchNorm
+        norms = [(m, m.momentum, m._buffers.get("num_batches_tracked")) for m in layer.modules() if isinstance(m, batch)]
+        for m, momentum, tracked in norms:
+            m.momentum = 0.0
+            m._buffers["num_batches_tracked"] = None
+        try:
+            return forward(*args, **kwargs)
+        finally:
+            for m, momentum, tracked in norms:
+                m.momentum = momentum
+                m._buffers["num_batches_tracked"] = tracked
+
+    def report(self, path):
+        with open("%s.%d" % (path, os.getpid()), "w") as out:
+            out.write("%d %d\n" % (len(self.done), len(self.units)))
+
+
+def _vramcast_budget(torch, plan, path):
+    import atexit
+    hook = _Budget(torch, json.loads(plan))
+    hook.start()
+    if path:
+        atexit.register(lambda: hook.done and hook.report(path))
+
+
+def _vramcast_after_torch(torch):
+    for what, name in ((_vramcast_recompute, "VRAMCAST_RECOMPUTE"), (_vramcast_change, "VRAMCAST_CHANGE"),
+                       (_vramcast_budget, "VRAMCAST_BUDGET")):
+        if os.environ.get(name):
+            what(torch, os.environ[name], os.environ.get(name + "_REPORT"))
+
+
+sys.meta_path.insert(0, _Finder({"torch": _vramcast_after_torch}))
+_chain()

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* budget.c - see budget.h
+ *
+ * At a moment inside unit u with the units before it held, as many bytes are allocated as in the
+ * run in which u was done the same way, but for what those before it give back. So each moment asks
+ * for a least sum of bytes given back by units before it, and the largest of a unit's is all that
+ * counts. Going through the units in order, a partial choice is what it gave back and its time:
+ * those that give back less for no less time go, and what remains at the end is exact. */
+#include "simulator/search/budget.h"
+
+#include "common/vec.h"
+
+enum { BLOCK = 512 };         /* PyTorch rounds requests to it (c10/cuda: kMinBlockSize) */
+enum { LABELS = 1 << 16 };    /* partial choices that are kept; of more the cheapest */
+#define NONE SIZE_MAX
+
+/* What a run does with a unit, pass by pass. */
+struct passes { int64_t *grew; size_t n; int64_t now; double cost; bool held; };
+
+struct walk {
+	struct vc_budget *b;
+	const struct vc_trace *t;
+	bool again;                 /* the run in which all are computed twice */
+	struct passes *pass;
+	uint64_t *size, live, start;
+	size_t in;                  /* this unit, or NONE */
+	bool forward;
+};
+
+static const char *label_of(const struct vc_trace *t, const struct vc_event *e)
+{
+	return e->label < t->meta->strings ? t->meta->string[e->label] : "";
+}
+
+int vc_budget_units(struct vc_budget *b, const struct vc_trace *t, struct vc_error *err)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const char *text = t->ev[i].kind == VC_EV_MARK ? label_of(t, &t->ev[i]) : "";
+
+		if (!strcmp(text, "budget compiled"))
+			return vc_fail(err, VC_ENOSUP, "the program uses torch.compile, which "
+				       "decides itself what it keeps: nothing is chosen for it");
+		if (strncmp(text, "budget unit ", 12))
+			continue;
+		VC_HAVE(vc_vec_one(b->at, b->n), "the modules of a program", err);
+		b->at[b->n] = (struct vc_budget_unit){ .name = strdup(text + 12) };
+		VC_HAVE(b->at[b->n++].name, "the modules of a program", err);
+	}
+	return b->n ? VC_OK : vc_fail(err, VC_ENOSUP, "no module was seen to keep anything for a "
+				      "backward pass: there is nothing to compute twice");
+}
+
+/* ---- one of the two runs ---- */
+
+static void raise(uint64_t *most, uint64_t v)
+{
+	*most = v > *most ? v : *most;
+}
+
+/* So many bytes are allocated now. */
+static void note(struct walk *w)
+{
+	struct vc_budget *b = w->b;
+	size_t before = 0;
+	int64_t held = 0;
+
+	while (before < b->n && w->pass[before].held && before != w->in)
+		before++;
+	for (size_t i = 0; w->again && i < b->n; i++)
+		held += w->pass[i].held && i != w->in ? b->at[i].freed : 0;
+	uint64_t need = (int64_t)w->live + held > 0 ? (uint64_t)((int64_t)w->live + held) : 0;
+	if (w->in != NONE)
+		raise(before >= w->in ? &b->at[w->in].need[w->again] :
+					&b->at[w->in].hard[w->again], need);
+	else if (!w->again)
+		raise(before ? &b->at[before - 1].between : &b->elsewhere, need);
+}
+
+static int end_pass(struct passes *p, struct vc_error *err)
+{
+	p->held = false;
+	VC_HAVE(vc_vec_one(p->grew, p->n), "the passes of a module", err);
+	p->grew[p->n++] = p->now;
+	p->now = 0;
+	return VC_OK;
+}
+
+static int mark(struct walk *w, const struct vc_event *e, struct vc_error *err)
+{
+	const char *text = label_of(w->t, e);
+	unsigned long long at;
+	char what;
+
+	if (sscanf(text, "budget %c %llu", &what, &at) != 2 || at >= w->b->n)
+		return VC_OK;
+	struct passes *p = &w->pass[at];
+	if (what == 'F') {
+		w->in = at;
+		w->start = w->live;
+		w->forward = true;
+	} else if (what == 'E') {
+		p->now += (int64_t)w->live - (int64_t)w->start;
+		p->held = true;
+		w->in = NONE;
+	} else if (what == 'B') {
+		w->in = at;
+		w->forward = false;
+		return p->held ? end_pass(p, err) : VC_OK;
+	}
+	return VC_OK;
+}
+
+static int walk(struct walk *w, uint16_t device, struct vc_error *err)
+{
+	w->in = NONE;
+	w->pass = calloc(w->b->n, sizeof(*w->pass));
+	w->size = calloc(w->t->meta->max_id + 1, sizeof(*w->size));
+	VC_HAVE(w->pass && w->size, "the blocks of a run", err);
+	for (size_t i = 0; i < w->t->n; i++) {
+		const struct vc_event *e = &w->t->ev[i];
+
+		if (e->device != device || e->id > w->t->meta->max_id)
+			continue;
+		if (e->kind == VC_EV_ALLOC) {
+			w->size[e->id] = (e->size + BLOCK - 1) / BLOCK * BLOCK;
+			w->live += w->size[e->id];
+			if (w->in != NONE && w->forward)
+				w->pass[w->in].cost += (double)w->size[e->id];
+			note(w);
+		} else if (e->kind == VC_EV_FREE) {
+			w->live -= w->size[e->id];
+			w->size[e->id] = 0;
+		} else if (e->kind == VC_EV_MARK) {
+			VC_TRY(mark(w, e, err));
+			if (e->flags == VC_MARK_STEP)
+				w->in = NONE;
+		}
+	}
+	return VC_OK;
+}
+
+static void walk_fini(struct walk *w)
+{
+	for (size_t i = 0; w->pass && i < w->b->n; i++)
+		free(w->pass[i].grew);
+	VC_FREE(w->pass, w->size);
+}
+
+/* What computing each of them twice gives back: the least of all passes. */
+static int compare(struct vc_budget *b, const struct walk *kept, const struct walk *again,
+		   struct vc_error *err)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		const struct passes *k = &kept->pass[i], *a = &again->pass[i];
+		int64_t least = INT64_MAX;
+
+		if (k->n != a->n)
+			return vc_fail(err, VC_ENOSUP, "%s has %zu backward passes, and %zu where "
+				       "modules are computed twice: the program is not the same "
+				       "then", b->at[i].name, k->n, a->n);
+		for (size_t j = 0; j < k->n; j++)
+			least = k->grew[j] - a->grew[j] < least ? k->grew[j] - a->grew[j] : least;
+		b->at[i].freed = k->n && least > 0 ? least : 0;
+		b->at[i].cost = k->n ? k->cost / (double)k->n : 0;
+	}
+	return VC_OK;
+}
+
+int vc_budget_read(struct vc_budget *b, const struct vc_trace *kept, const struct vc_trace *again,
+		   uint16_t device, struct vc_error *err)
+{
+	struct walk k = { .b = b, .t = kept };
+	struct walk a = { .b = b, .t = again, .again = true }, a2 = a;
+	int r = walk(&k, device, err);
+
+	if (r == VC_OK)
+		r = walk(&a, device, err); /* what it gives back, ... */
+	if (r == VC_OK)
+		r = compare(b, &k, &a, err);
+	for (size_t i = 0; i < b->n; i++)
+		b->at[i].need[1] = b->at[i].hard[1] = 0;
+	if (r == VC_OK)
+		r = walk(&a2, device, err); /* ... and with that what it needs */
+	walk_fini(&k);
+	walk_fini(&a);
+	walk_fini(&a2);
+	return r;
+}
+
+/* ---- the choice ---- */
+
+struct label { uint64_t freed; double cost; uint32_t from; bool take; };
+
+/* Of what costs the same first what gives back more. */
+VC_COMPARE(by_time, struct label, x->cost != y->cost ? (x->cost > y->cost) - (x->cost < y->cost) :
+	   VC_ORDER(y->freed, x->freed))
+
+static bool within(uint64_t need, uint64_t freed, uint64_t bytes)
+{
+	return need <= freed || need - freed <= bytes;
+}
+
+/* May unit u be done so behind a choice that gave back so much? */
+static bool may(const struct vc_budget_unit *u, uint64_t freed, bool again, uint64_t bytes)
+{
+	return within(u->need[again], freed, bytes) && u->hard[again] <= bytes &&
+	       within(u->between, freed + (again ? (uint64_t)u->freed : 0), bytes);
+}
+
+/* Sorted by time: those that give back no more than one before go. */
+static size_t thin(struct label *l, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!kept || l[i].freed > l[kept - 1].freed)
+			l[kept++] = l[i];
+	return kept;
+}
+
+static int step(struct vc_budget *b, size_t i, uint64_t bytes, struct label **layer, size_t *n,
+		struct vc_error *err)
+{
+	const struct vc_budget_unit *u = &b->at[i];
+	struct label *next = calloc(2 * n[i] + 1, sizeof(*next));
+	size_t m = 0;
+
+	VC_HAVE(next, "choices", err);
+	for (size_t k = 0; k < n[i]; k++)
+		for (int again = 0; again < (u->freed ? 2 : 1); again++) {
+			const struct label *l = &layer[i][k];
+
+			if (may(u, l->freed, again, bytes))
+				next[m++] = (struct label){
+					l->freed + (again ? (uint64_t)u->freed : 0),
+					l->cost + (again ? u->cost : 0), (uint32_t)k, again };
+		}
+	if (m)
+		vc_sort(next, m, sizeof(*next), by_time);
+	m = thin(next, m);
+	b->unproven |= m > LABELS;
+	layer[i + 1] = next;
+	n[i + 1] = m > LABELS ? LABELS : m;
+	return VC_OK;
+}
+
+int vc_budget_choose(struct vc_budget *b, uint64_t bytes, bool *take, double *cost, bool *found,
+		     struct vc_error *err)
+{
+	struct label **layer = calloc(b->n + 1, sizeof(*layer));
+	size_t *n = calloc(b->n + 1, sizeof(*n));
+	int r = layer && n ? VC_OK : vc_nomem(err, "choices");
+
+	*found = false;
+	if (r == VC_OK && !(layer[0] = calloc(1, sizeof(**layer))))
+		r = vc_nomem(err, "choices");
+	if (r == VC_OK)
+		n[0] = b->elsewhere <= bytes;
+	for (size_t i = 0; r == VC_OK && i < b->n; i++)
+		r = step(b, i, bytes, layer, n, err);
+	if (r == VC_OK && n[b->n]) {
+		*found = true;
+		*cost = layer[b->n][0].cost;
+		for (size_t i = b->n, at = 0; i > 0; i--) {
+			take[i - 1] = layer[i][at].take;
+			at = layer[i][at].from;
+		}
+	}
+	for (size_t i = 0; layer && i <= b->n; i++)
+		free(layer[i]);
+	VC_FREE(layer, n);
+	return r;
+}
+
+uint64_t vc_budget_peak(const struct vc_budget *b, const bool *take)
+{
+	uint64_t most = b->elsewhere, freed = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		const struct vc_budget_unit *u = &b->at[i];
+
+		raise(&most, u->need[take[i]] > freed ? u->need[take[i]] - freed : 0);
+		raise(&most, u->hard[take[i]]);
+		freed += take[i] ? (uint64_t)u->freed : 0;
+		raise(&most, u->between > freed ? u->between - freed : 0);
+	}
+	return most;
+}
+
+void vc_budget_fini(struct vc_budget *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		free(b->at[i].name);
+	free(b->at);
+	*b = (struct vc_budget){ 0 };
+}

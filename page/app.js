@@ -40,8 +40,28 @@
 			});
 		}
 		await ask({ module: wasm, give });
-		return { run: (words, take) => ask({ words, take }), stop: () => end("stopped") };
+		return { run: (words, take) => ask({ words, take }), give: more => ask({ give: more }), stop: () => end("stopped") };
 	}
+
+	// While nobody has dropped anything yet: what there is to choose from, and work of the kind that comes. A browser compiles a
+	// function well only once it has run for a while, and all workers share what it has compiled.
+	let idle = null, spare = null, offered = false;
+	(async function () {
+		const bytes = new Uint8Array(await unpack("engine-warm")), e = idle = await engine([{ name: ".idle/warm.vct", bytes }], watch);
+		if (turn) return e.stop();
+		const run = (...w) => e.run(w, [".idle/warm.html", ".idle/warm.svg"]), sim = ["sim", ".idle/warm.pickle", "--brief", "--no-advice"];
+		await offer(e);
+		await run("export", ".idle/warm.vct", "-o", ".idle/warm.pickle");
+		for (let again = 0; again < 2; again++) {
+			await run(...sim);
+			await run("plot", ".idle/warm.pickle", "-t", "timeline", "-o", ".idle/warm.svg");
+		}
+		await run("report", ".idle/warm.pickle", "--no-advice", "-o", ".idle/warm.html");
+		for (const o of $("p-confs").options) await run(...sim, "--conf", o.value);
+		for (const o of [["-g", "t4"], ["--torch", "2.4"], ["--torch", "2.12"]]) await run(...sim, ...o);
+		idle = null;
+		spare = e;
+	}()).catch(() => {}); // a drop stops it
 
 	// ---- saying things ----
 	function say(text, bad) {
@@ -97,6 +117,7 @@
 		}
 	}
 	async function offer(e) { // what there is to choose from, as the program lists it
+		if (offered) return;
 		const rows = async what => [...(await e.run(["list", what])).out.matchAll(/^ {2}(\S+) +(.*)$/gm)].map(r => r.slice(1));
 		function fill(id, all) {
 			$(id).textContent = "";
@@ -116,9 +137,10 @@
 			box.onchange = async function () {
 				const old = row.querySelector("pre");
 				if (old) old.remove();
-				if (box.checked) make("pre", (await e.run(["help", name])).out.replace(/^[^]*?Parameters:\n/, ""), row);
+				if (box.checked && answers) make("pre", (await answers.run(["help", name])).out.replace(/^[^]*?Parameters:\n/, ""), row);
 			};
 		}
+		offered = true;
 	}
 
 	// ---- opening ----
@@ -132,8 +154,8 @@
 	}
 	function stop() {
 		turn++;
-		for (const e of [answers, advice]) if (e) e.stop();
-		answers = advice = null;
+		for (const e of [answers, advice, idle]) if (e) e.stop();
+		answers = advice = idle = null;
 		busy(false);
 	}
 	async function open(list, start) {
@@ -150,9 +172,11 @@
 		busy(true);
 		say("Reading \u2026");
 		try {
-			const e = await engine(files, watch);
+			const e = spare || await engine(files, watch), waited = e === spare;
+			spare = null;
 			if (mine !== turn) return e.stop();
 			answers = e;
+			if (waited) await e.give(files);
 			await offer(e);
 			if (files.length > 1) await family(e);
 			fromAddress();

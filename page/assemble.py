@@ -26,7 +26,9 @@ def main():
     with open(engine + ".wasm", "rb") as f:
         wasm = f.read()
     script = "\n" + "".join(text(p) for p in ("visualize/page.js", "visualize/instrument.js", "page/app.js"))
-    parts = {"VERSION": version, "STYLE": text("visualize/page.css") + text("page/app.css"), "SCRIPT": script,
+    with open("tests/recordings/many-steps.vct", "rb") as f:
+        warm = f.read()
+    parts = {"WARM": packed(warm), "VERSION": version, "STYLE": text("visualize/page.css") + text("page/app.css"), "SCRIPT": script,
              "HASH": "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
              "WORKER": packed((text(engine + ".js") + text("page/worker.js")).encode()), "WASM": packed(wasm)}
     page = re.sub(r"@([A-Z]+)@", lambda m: parts[m.group(1)], text("page/page.html"))

@@ -112,7 +112,7 @@ def until(b, mark, most=900):
 
 def dropped(b, url, picture, path):
     b.goto(url)
-    time.sleep(2)
+    time.sleep(4)  # to look for a file takes longer
     b.js(WATCH % json.dumps(picture))
     choose(b, path)
     b.before = processor(b)

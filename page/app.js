@@ -300,6 +300,8 @@
 		say(told(r), true);
 	}
 	async function help(at, mine) {
+		await new Promise(done => setTimeout(done, 500)); // who tries one setting after another waits for none
+		if (mine !== turn) return;
 		const e = await engine(files);
 		if (mine !== turn) return e.stop();
 		advice = e;

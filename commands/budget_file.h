@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* budget_file.h - a choice of modules to compute twice, as python/budget_hook.py reads it and as a
- * file to keep (docs/reference/formats.md). */
+ * file to keep (docs/howto/fit.md). */
 #pragma once
 
 #include "simulator/search/budget.h"

@@ -394,7 +394,7 @@ static void test_machine(void)
 	cudaSetDevice(1);
 	cudaMalloc(&p, 100 * MIB);
 	cudaSetDevice(0);
-	ok(free_now() == 874 * MIB, "devices count their memory apart");
+	ok(free_now() == 872 * MIB /* 2 of a graph */, "devices count their memory apart");
 	ok(cudaSetDevice(2) == 101, "there is no further one");
 	cudaGetLastError();
 	nvmlDeviceGetHandleByIndex_v2(1, &nvml);

@@ -28,7 +28,7 @@ expect "a device without room for the arena" 1 'refused [1-9]'
 sed 's/^arena .*/arena 512/' "$TMP/a.vcp" > "$TMP/bad.vcp"
 run run --plan "$TMP/bad.vcp" -- "$bin"; expect "a damaged plan is refused before the program starts" 125 '' 'bad.vcp: line'
 run run --plan "$TMP/nothing.vcp" -- "$bin"; expect "a plan that is not there" 125 '' 'nothing.vcp'
-run run -- "$bin"; expect "neither plan nor learning" 2 '' 'run wants --plan FILE, --learn FILE or --fit'
+run run -- "$bin"; expect "neither plan nor learning" 2 '' 'run wants --plan FILE, --learn FILE, --choice FILE or --fit'
 run run --plan "$TMP/a.vcp" -- "$TMP/no-program"; expect "a program that is not there" 127 '' 'cannot run'
 run run --plan "$TMP/a.vcp" -- sh -c 'exit 7'; expect "the program's exit code" 7
 finish

@@ -52,7 +52,7 @@
 		const run = (...w) => e.run(w, [".idle/warm.html", ".idle/warm.svg"]), sim = ["sim", ".idle/warm.pickle", "--brief", "--no-advice"];
 		await offer(e);
 		await run("export", ".idle/warm.vct", "-o", ".idle/warm.pickle");
-		for (let again = 0; again < 2; again++) {
+		for (let again = 0; again < 5; again++) {
 			await run(...sim);
 			await run("plot", ".idle/warm.pickle", "-t", "timeline", "-o", ".idle/warm.svg");
 		}
@@ -244,7 +244,8 @@
 				const last = $("p-set").querySelector("input[type=number]");
 				at.push("--set", last.name + "=" + last.value);
 			}
-			const r = await e.run(ask(kind, at));
+			const answering = e.run(ask(kind, at)); // the engine goes on to the picture at once
+			const picture = !shown && kind === "recording" && glance(e, at, mine).catch(() => true), r = await answering;
 			if (mine !== turn) return;
 			toAddress();
 			if (![0, 3, 6].includes(r.code)) return await other(e, r, mine);
@@ -258,8 +259,8 @@
 			answer(told(r));
 			say("");
 			performance.mark("vramcast-answer");
-			$("p-report").classList.add("p-old");
-			if (!shown && kind === "recording" && await glance(e, at, mine)) return;
+			if (shown) $("p-report").classList.add("p-old");
+			if (await picture) return;
 			const html = await e.run(["report", ...files.map(f => f.name), ...at, "--no-advice", "-o", "report.html"], ["report.html"]);
 			if (mine !== turn) return;
 			if (html.made["report.html"]) paint(html.made["report.html"]);
@@ -273,7 +274,7 @@
 			if (mine === turn && error.message !== "stopped") fail(error);
 		}
 	}
-	// The timeline alone stands there first: the report takes longer.
+	// The timeline stands there first: the report takes longer.
 	async function glance(e, at, mine) {
 		const r = await e.run(["plot", files[0].name, ...at, "-t", "timeline", "-o", "first.svg"], ["first.svg"]), to = $("p-report");
 		if (mine !== turn || !r.made["first.svg"]) return mine !== turn;

@@ -306,7 +306,9 @@ static int run_out(struct torch *t, struct torch_want *w)
 				    .addr = vc_device_available(t->m->device), .size = w->size };
 
 	t->m->refusal = (struct vc_refusal){ w->size, w->asz, e.addr };
-	torch_text_oom(t, w);
+	t->m->note[0] = '\0';
+	if (!t->m->unheard)
+		torch_text_oom(t, w);
 	if (t->m->trace)
 		t->m->trace(t->m->trace_arg, &e);
 	t->ooms++;

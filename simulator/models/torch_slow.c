@@ -307,7 +307,7 @@ static int run_out(struct torch *t, struct torch_want *w)
 
 	t->m->refusal = (struct vc_refusal){ w->size, w->asz, e.addr };
 	t->m->note[0] = '\0';
-	if (!t->m->unheard)
+	if (!t->m->first_text || !t->ooms)
 		torch_text_oom(t, w);
 	if (t->m->trace)
 		t->m->trace(t->m->trace_arg, &e);

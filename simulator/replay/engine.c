@@ -65,7 +65,7 @@ static int setup(struct vc_engine *e, struct vc_error *err)
 	e->live.as_it_was = true;
 	e->model = (struct vc_model){ .type = t, .config = cfg, .streams = &e->streams,
 				      .version = e->run->version, .conf = e->run->conf,
-				      .unheard = e->run->follow,
+				      .first_text = e->run->follow,
 				      .state = calloc(1, t->state_size ? t->state_size : 1) };
 	VC_HAVE(cfg && e->model.state, "the model", err);
 	if (e->run->follow)

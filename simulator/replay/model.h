@@ -113,7 +113,7 @@ struct vc_model {
 	void (*trace)(void *arg, const struct vc_trace_entry *t);
 	void *trace_arg;
 	char note[2048];                  /* text of the last refusal or raised error */
-	bool unheard;                     /* nobody reads what a refusal says: it says nothing */
+	bool first_text;                  /* only the first refusal's text is read: no other is made */
 	struct vc_refusal refusal;        /* filled with VC_REFUSED */
 };
 

@@ -3,7 +3,7 @@
 (function () {
 	const $ = id => document.getElementById(id), make = report.make, form = $("p-settings"), names = ["g", "capacity", "used", "torch", "conf"];
 	const option = { g: "-g", capacity: "--capacity", used: "--used", torch: "--torch", conf: "--conf" };
-	let files = [], answers = null, advice = null, turn = 0, shown = "", recorded = "", kind = "";
+	let files = [], answers = null, advice = null, turn = 0, shown = false, asking = "", recorded = "", kind = "";
 
 	// ---- the engine: the program in a worker, or two: the second looks for what would help ----
 	async function unpack(id) {
@@ -156,6 +156,7 @@
 		turn++;
 		for (const e of [answers, advice, idle]) if (e) e.stop();
 		answers = advice = idle = null;
+		asking = "";
 		busy(false);
 	}
 	async function open(list, start) {
@@ -164,7 +165,8 @@
 		performance.clearMarks();
 		performance.mark("vramcast-open");
 		files = named(list);
-		shown = recorded = "";
+		shown = false;
+		recorded = "";
 		kind = files.length > 1 ? "ranks" : "recording";
 		$("p-report").textContent = $("p-answer").textContent = $("p-set").textContent = "";
 		for (const id of ["p-answer", "p-settings", "p-take", "p-set"]) $(id).hidden = true;
@@ -234,8 +236,10 @@
 	}
 	// Everything anew: the answer, the pictures, and then what would help, which takes longest.
 	async function again() {
-		const mine = ++turn, e = answers, at = words(), asked = JSON.stringify(at);
-		if (!e || asked === shown) return;
+		const e = answers, at = words(), asked = JSON.stringify(at);
+		if (!e || asked === asking) return; // a form that is filled in from the address asks, too
+		const mine = ++turn;
+		asking = asked;
 		if (advice) advice.stop();
 		advice = null;
 		busy(true);
@@ -265,7 +269,7 @@
 			if (mine !== turn) return;
 			if (html.made["report.html"]) paint(html.made["report.html"]);
 			else say(told(html), true);
-			shown = asked;
+			shown = true;
 			performance.mark("vramcast-picture");
 			busy(false);
 			say("");

@@ -14,13 +14,15 @@ function vramcastHost(m) {
 				fs.writeFile("/work/" + f.name, f.bytes);
 			}
 			if (!lent.length) return;
-			const reader = new FileReaderSync(), most = 32 << 20; // each piece that is fetched asks another process
+			// Each piece that is fetched asks another process: few and large ones, but who only looks at the head gets little.
+			const reader = new FileReaderSync(), least = 64 << 10, most = 32 << 20;
 			m.WORKERFS.stream_ops.read = function (stream, buffer, offset, length, position) {
 				const node = stream.node;
 				if (position >= node.size) return 0;
 				if (!node.held || position < node.at || position >= node.at + node.held.length) {
+					const more = node.held && position === node.at + node.held.length ? Math.min(4 * node.held.length, most) : least;
 					node.at = position;
-					node.held = new Uint8Array(reader.readAsArrayBuffer(node.contents.slice(position, position + most)));
+					node.held = new Uint8Array(reader.readAsArrayBuffer(node.contents.slice(position, position + more)));
 				}
 				const from = position - node.at, part = node.held.subarray(from, from + length);
 				buffer.set(part, offset);

@@ -113,7 +113,7 @@ struct vc_model {
 	void (*trace)(void *arg, const struct vc_trace_entry *t);
 	void *trace_arg;
 	char note[2048];                  /* text of the last refusal or raised error */
-	bool first_text;                  /* only the first refusal's text is read: no other is made */
+	bool first_text;                  /* no text but that of the first refusal is read */
 	struct vc_refusal refusal;        /* filled with VC_REFUSED */
 };
 

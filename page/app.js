@@ -52,10 +52,7 @@
 		const run = (...w) => e.run(w, [".idle/warm.html", ".idle/warm.svg"]), sim = ["sim", ".idle/warm.pickle", "--brief", "--no-advice"];
 		await offer(e);
 		await run("export", ".idle/warm.vct", "-o", ".idle/warm.pickle");
-		for (let again = 0; again < 5; again++) {
-			await run(...sim);
-			await run("plot", ".idle/warm.pickle", "-t", "timeline", "-o", ".idle/warm.svg");
-		}
+		for (let again = 0; again < 6; again++) await run(...sim, "-o", ".idle/warm.svg");
 		await run("report", ".idle/warm.pickle", "--no-advice", "-o", ".idle/warm.html");
 		for (const o of $("p-confs").options) await run(...sim, "--conf", o.value);
 		for (const o of [["-g", "t4"], ["--torch", "2.4"], ["--torch", "2.12"]]) await run(...sim, ...o);
@@ -248,8 +245,8 @@
 				const last = $("p-set").querySelector("input[type=number]");
 				at.push("--set", last.name + "=" + last.value);
 			}
-			const answering = e.run(ask(kind, at)); // the engine goes on to the picture at once
-			const picture = !shown && kind === "recording" && glance(e, at, mine).catch(() => true), r = await answering;
+			const first = shown || kind !== "recording" ? [] : ["-o", "first.svg"]; // a timeline: the report takes longer
+			const r = await e.run([...ask(kind, at), ...first], ["first.svg"]);
 			if (mine !== turn) return;
 			toAddress();
 			if (![0, 3, 6].includes(r.code)) return await other(e, r, mine);
@@ -264,7 +261,8 @@
 			say("");
 			performance.mark("vramcast-answer");
 			if (shown) $("p-report").classList.add("p-old");
-			if (await picture) return;
+			if (r.made["first.svg"]) await glance(r.made["first.svg"]);
+			if (mine !== turn) return;
 			const html = await e.run(["report", ...files.map(f => f.name), ...at, "--no-advice", "-o", "report.html"], ["report.html"]);
 			if (mine !== turn) return;
 			if (html.made["report.html"]) paint(html.made["report.html"]);
@@ -278,15 +276,12 @@
 			if (mine === turn && error.message !== "stopped") fail(error);
 		}
 	}
-	// The timeline stands there first: the report takes longer.
-	async function glance(e, at, mine) {
-		const r = await e.run(["plot", files[0].name, ...at, "-t", "timeline", "-o", "first.svg"], ["first.svg"]), to = $("p-report");
-		if (mine !== turn || !r.made["first.svg"]) return mine !== turn;
-		to.textContent = "";
-		make("figure", "", to).append(document.adoptNode(new DOMParser().parseFromString(new TextDecoder().decode(r.made["first.svg"]), "image/svg+xml").documentElement));
+	async function glance(svg) {
+		const picture = new DOMParser().parseFromString(new TextDecoder().decode(svg), "image/svg+xml").documentElement;
+		$("p-report").textContent = "";
+		make("figure", "", $("p-report")).append(document.adoptNode(picture));
 		await new Promise(done => setTimeout(done));
 		performance.mark("vramcast-first");
-		return mine !== turn;
 	}
 	// No recording, or no such card: the program says what it is.
 	async function other(e, r, mine) {

@@ -9,32 +9,35 @@
 
 #define SCHEMA "vramcast.choice/1"
 
-static void emit_units(struct vc_emit *e, const struct vc_budget *b, const bool *take)
+static void emit_units(struct vc_emit *e, const struct vc_budget *b, const uint8_t *how)
 {
 	vc_emit_array(e, "units", NULL);
 	for (size_t i = 0; i < b->n; i++) {
 		vc_emit_object(e, NULL, NULL);
 		vc_emit_text(e, "name", NULL, b->at[i].name);
-		vc_emit_text(e, "do", NULL, take && take[i] ? "recompute" : "keep");
+		vc_emit_text(e, "do", NULL, vc_budget_word[how[i]]);
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
 }
 
-char *vc_budget_spec(const struct vc_budget *b, const bool *take, struct vc_error *err)
+char *vc_budget_spec(const struct vc_budget *b, const uint8_t *how, bool timed,
+		     struct vc_error *err)
 {
 	struct vc_emit *e = vc_emit_file(NULL, VC_EMIT_JSON, err);
 
 	if (!e)
 		return NULL;
 	vc_emit_object(e, NULL, NULL);
-	emit_units(e, b, take);
+	if (timed)
+		vc_emit_bool(e, "timed", NULL, true);
+	emit_units(e, b, how);
 	vc_emit_end(e);
 	return vc_emit_take(e, NULL, err);
 }
 
-int vc_budget_save(const struct vc_budget *b, const bool *take, const char *command, uint64_t used,
-		   const char *path, struct vc_error *err)
+int vc_budget_save(const struct vc_budget *b, const uint8_t *how, const char *command,
+		   uint64_t used, const char *path, struct vc_error *err)
 {
 	struct vc_emit *e = vc_emit_file(path, VC_EMIT_JSON, err);
 
@@ -44,14 +47,23 @@ int vc_budget_save(const struct vc_budget *b, const bool *take, const char *comm
 	vc_emit_text(e, "schema", NULL, SCHEMA);
 	vc_emit_text(e, "command", NULL, command);
 	vc_emit_uint(e, "used", NULL, used);
-	emit_units(e, b, take);
+	emit_units(e, b, how);
 	vc_emit_end(e);
 	return vc_emit_done(e, err);
 }
 
+static size_t way_of(const char *word)
+{
+	size_t way = 0;
+
+	while (word && way < VC_BUDGET_WAYS && strcmp(word, vc_budget_word[way]))
+		way++;
+	return word ? way : VC_BUDGET_WAYS;
+}
+
 /* The units of a file, each with something that the hook does. */
-static int read_units(struct vc_budget *b, bool **take, const struct vc_value *v, const char *path,
-		      struct vc_error *err)
+static int read_units(struct vc_budget *b, uint8_t **how, const struct vc_value *v,
+		      const char *path, struct vc_error *err)
 {
 	const struct vc_value *units = vc_value_get(v, "units");
 	const char *schema = vc_value_text(v, "schema");
@@ -63,17 +75,19 @@ static int read_units(struct vc_budget *b, bool **take, const struct vc_value *v
 	for (const struct vc_value *u = units->first; u; u = u->next)
 		n++;
 	b->at = calloc(n + 1, sizeof(*b->at));
-	*take = calloc(n + 1, sizeof(**take));
-	VC_HAVE(b->at && *take, "a choice of modules", err);
+	*how = calloc(n + 1, sizeof(**how));
+	VC_HAVE(b->at && *how, "a choice of modules", err);
 	for (const struct vc_value *u = units->first; u; u = u->next) {
-		const char *name = vc_value_text(u, "name"), *what = vc_value_text(u, "do");
+		const char *name = vc_value_text(u, "name");
+		size_t way = way_of(vc_value_text(u, "do"));
 
-		if (!name || !what || (strcmp(what, "keep") && strcmp(what, "recompute")))
+		if (!name || way == VC_BUDGET_WAYS)
 			return vc_fail(err, VC_EFORMAT, "%s: unit %zu needs a \"name\", and \"do\" "
-				       "that is \"keep\" or \"recompute\"", path, b->n + 1);
+				       "that is \"keep\", \"recompute\", \"products\" or "
+				       "\"offload\"", path, b->n + 1);
 		b->at[b->n].name = strdup(name);
 		VC_HAVE(b->at[b->n].name, "a choice of modules", err);
-		(*take)[b->n++] = *what == 'r';
+		(*how)[b->n++] = (uint8_t)way;
 	}
 	return VC_OK;
 }
@@ -104,16 +118,16 @@ int vc_budget_run(const char *path, size_t argc, char **argv, struct vc_error *e
 {
 	struct vc_value *v = vc_value_load(path, err);
 	struct vc_budget b = { 0 };
-	bool *take = NULL;
+	uint8_t *how = NULL;
 	char *spec = NULL;
-	int r = v ? read_units(&b, &take, v, path, err) : (int)err->status;
+	int r = v ? read_units(&b, &how, v, path, err) : (int)err->status;
 
 	vc_value_free(v);
-	if (r == VC_OK && !(spec = vc_budget_spec(&b, take, err)))
+	if (r == VC_OK && !(spec = vc_budget_spec(&b, how, false, err)))
 		r = err->status;
 	if (r == VC_OK)
 		r = start(spec, path, argc, argv, err);
-	free(take);
+	free(how);
 	free(spec);
 	vc_budget_fini(&b);
 	return r;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* budget_file.h - a choice of modules to compute twice, as python/budget_hook.py reads it and as a
+/* budget_file.h - what to do with each module, as python/budget_hook.py reads it and as a
  * file to keep (docs/howto/fit.md). */
 #pragma once
 
 #include "simulator/search/budget.h"
 
-/* What the hook is told; take: NULL: a pass each, marked and kept. The caller's to free. */
-char *vc_budget_spec(const struct vc_budget *b, const bool *take, struct vc_error *err);
-int vc_budget_save(const struct vc_budget *b, const bool *take, const char *command, uint64_t used,
-		   const char *path, struct vc_error *err);
+/* What the hook is told; timed: kernels tell of the marks, too. The caller's to free. */
+char *vc_budget_spec(const struct vc_budget *b, const uint8_t *how, bool timed,
+		     struct vc_error *err);
+int vc_budget_save(const struct vc_budget *b, const uint8_t *how, const char *command,
+		   uint64_t used, const char *path, struct vc_error *err);
 /* Run the program with the choice of that file: its exit code, or < 0. */
 int vc_budget_run(const char *path, size_t argc, char **argv, struct vc_error *err);

@@ -15,7 +15,7 @@ static const struct vc_option fit_options[] = {
 	{ 0, "find", VC_O_TEXT, AT(find), "KEY", "the parameter to find: batch, seq, ...; or "
 	  "checkpoint: layers to compute twice; anything: whatever makes it fit; "
 	  "plan: over how many cards to spread it, and how; "
-	  "budget: modules to compute twice, to stay below --peak",
+	  "budget: modules to compute twice or send to the host, to stay below --peak",
 	  "batch" },
 	{ 0, "target", VC_O_TEXT, AT(target), "LOW..HIGH%", "share of the card to aim for",
 	  "85..95%" },
@@ -30,6 +30,8 @@ static const struct vc_option fit_options[] = {
 	{ 0, "peak", VC_O_SIZE, AT(peak), "SIZE",
 	  "of --find budget: what it may take of the card (default: all)",
 	  NULL },
+	{ 0, "host", VC_O_SIZE, AT(host), "SIZE",
+	  "of --find budget: pinned host memory it may use (default: any; 0: none)", NULL },
 	{ 0, "save", VC_O_FILE, AT(save), "FILE",
 	  "of --find budget: the choice, for 'run --choice'", NULL },
 	{ 0, "vary", VC_O_LIST, AT(vary), "KEY=VALUES",
@@ -190,8 +192,8 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 
 	if (other)
 		return other->run(&(struct vc_fit_ask){ &c->run, c->json, c->most, c->world,
-							trials(c, PROGRAM), c->peak, c->save,
-							&c->vary },
+							trials(c, PROGRAM), c->peak, c->host,
+							c->save, &c->vary },
 				  argc, argv, con);
 	VC_HAVE(f, "the cards", &con->err);
 	f[0].cfg = c;

@@ -41,7 +41,7 @@ static const struct vc_option options[] = {
 	{ 0, "steps", VC_O_UINT, AT(steps), "N", "steps of the optimizer in trial runs of --fit",
 	  "3" },
 	{ 0, "choice", VC_O_TEXT, AT(choice), "FILE",
-	  "compute modules twice as 'fit --find budget --save FILE' chose", NULL },
+	  "do with modules what 'fit --find budget --save FILE' chose", NULL },
 	{ 0, "anyway", VC_O_FLAG, AT(anyway), NULL,
 	  "with --fit: start it as it is where nothing helps", NULL },
 	VC_OPTION_END

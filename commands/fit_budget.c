@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fit_budget.c - fit --find budget: which modules of a program to compute twice so that it stays
- * below a peak, at the least time. Whatever is answered was played in a dry run. */
+/* fit_budget.c - fit --find budget: what to do with the modules of a program so that it stays below
+ * a peak, at the least time. Whatever is answered was played in a dry run. */
 
 #include "commands/budget_file.h"
 #include "commands/fit_find.h"
+#include "common/vec.h"
+#include "simulator/search/budget_times.h"
+#include "simulator/session/host.h"
 
 enum { FITS = 0, NEVER = 3 };
+enum { BISECT = 12, /* replays of choices from one dry run to the next */
+       TRIED = 32 };
 
 struct find {
 	struct vc_fit_on on;
 	struct vc_budget b;
 	uint64_t peak;            /* that is asked for, context included */
-	struct vc_kept kept, again; /* nothing and all of it computed twice */
-	uint64_t over;            /* what is used beyond what is allocated */
-	bool *take, *best;
+	/* With all of it done in each way: */
+	struct vc_kept ran[VC_BUDGET_WAYS];
+	struct vc_recording rec[VC_BUDGET_WAYS];
+	struct vc_budget_run run[VC_BUDGET_WAYS];
+	uint64_t beside;          /* what is used beyond what the allocator reserves */
+	double host_share;        /* bytes of the host's memory for each that is sent there */
+	uint8_t *how, *best;
 	bool found, bounded;      /* a choice that was played; there is a bound */
-	uint64_t used, predicted; /* by it */
-	double ns, bound;         /* bytes that it writes again; no choice writes fewer */
-	size_t runs;              /* dry runs of choices */
+	uint64_t used, predicted, host; /* by it */
+	double cost, bound;       /* of it; no choice costs less */
+	struct { uint64_t predicted, used; double cost; } tried[TRIED]; size_t runs; /* dry runs */
+	size_t replays;
 	char command[400];
 };
 
@@ -31,10 +41,10 @@ static int open_trace(struct vc_recording *rec, const char *path, struct vc_erro
 					      "fewer steps", path);
 }
 
-static int play(struct find *f, struct vc_rehearsal *h, const bool *take, struct vc_kept *ran,
-		struct vc_error *err)
+static int play(struct find *f, struct vc_rehearsal *h, const uint8_t *how, bool timed,
+		struct vc_kept *ran, struct vc_error *err)
 {
-	char *spec = vc_budget_spec(&f->b, take, err);
+	char *spec = vc_budget_spec(&f->b, how, timed, err);
 	int r = spec ? VC_OK : (int)err->status;
 
 	h->budget = spec;
@@ -65,18 +75,50 @@ static int observe(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
 	return r;
 }
 
-static int read_both(struct find *f, struct vc_error *err)
+static int pinned_of(const struct vc_recording *rec, uint64_t *bytes, struct vc_error *err)
 {
-	struct vc_recording kept = { 0 }, again = { 0 };
-	int r = open_trace(&kept, f->kept.path, err);
+	const struct vc_list none = { .n = 0 };
+	struct vc_host h = { 0 };
 
-	if (r == VC_OK)
-		r = open_trace(&again, f->again.path, err);
-	if (r == VC_OK)
-		r = vc_budget_read(&f->b, &kept.trace, &again.trace, kept.device->device, err);
-	vc_recording_close(&kept);
-	vc_recording_close(&again);
-	return r;
+	VC_TRY(vc_host_read(rec, &none, UINT64_MAX, &h, err));
+	*bytes = h.pinned;
+	return VC_OK;
+}
+
+static int play_way(struct find *f, struct vc_rehearsal *h, int way, struct vc_error *err)
+{
+	memset(f->how, way, f->b.n * sizeof(*f->how));
+	VC_TRY(play(f, h, f->how, true, &f->ran[way], err));
+	VC_TRY(open_trace(&f->rec[way], f->ran[way].path, err));
+	f->run[way].device = f->rec[way].device->device;
+	VC_TRY(vc_budget_times(&f->run[way], &f->rec[way], err));
+	f->run[way].t = &f->rec[way].trace;
+	return VC_OK;
+}
+
+/* A way that the program does not bear is left out. */
+static int play_ways(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
+{
+	uint64_t kept = 0, sent = 0;
+
+	for (int way = 0; way < VC_BUDGET_WAYS; way++) {
+		int r = way == VC_BUDGET_OFFLOAD && !f->b.host ? VC_OK : play_way(f, h, way, err);
+
+		if (r < 0 && (r == VC_ENOMEM || way <= VC_BUDGET_RECOMPUTE))
+			return r;
+		*err = (struct vc_error){ 0 };
+	}
+	VC_TRY(vc_budget_read(&f->b, f->run, err));
+	if (!f->b.can[VC_BUDGET_OFFLOAD])
+		return VC_OK;
+	VC_TRY(pinned_of(&f->rec[VC_BUDGET_KEEP], &kept, err));
+	VC_TRY(pinned_of(&f->rec[VC_BUDGET_OFFLOAD], &sent, err));
+	memset(f->how, VC_BUDGET_OFFLOAD, f->b.n * sizeof(*f->how));
+	uint64_t freed = vc_budget_hosted(&f->b, f->how);
+	f->host_share = freed && sent > kept ? (double)(sent - kept) / (double)freed : 1;
+	if (f->b.host != VC_NOT_GIVEN)
+		f->b.host = (uint64_t)((double)f->b.host / f->host_share);
+	return VC_OK;
 }
 
 static int begin(void *find, struct vc_rehearsal *h, struct vc_error *err)
@@ -87,17 +129,15 @@ static int begin(void *find, struct vc_rehearsal *h, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "--find budget tries choices in the program: name "
 			       "it behind --, in place of a recording");
 	f->peak = f->on.ask->peak != VC_NOT_GIVEN ? f->on.ask->peak : f->on.plan[0].capacity;
+	f->b.host = f->on.ask->host;
 	for (size_t i = 0, at = 0; i < h->argc && at < sizeof(f->command); i++)
 		at += (size_t)snprintf(f->command + at, sizeof(f->command) - at, "%s%s",
 				       i ? " " : "", h->argv[i]);
 	VC_TRY(observe(f, h, err));
-	f->take = calloc(f->b.n, sizeof(*f->take));
+	f->how = calloc(f->b.n, sizeof(*f->how));
 	f->best = calloc(f->b.n, sizeof(*f->best));
-	VC_HAVE(f->take && f->best, "a choice of modules", err);
-	VC_TRY(play(f, h, f->take, &f->kept, err));
-	memset(f->take, 1, f->b.n * sizeof(*f->take));
-	VC_TRY(play(f, h, f->take, &f->again, err));
-	return read_both(f, err);
+	VC_HAVE(f->how && f->best, "a choice of modules", err);
+	return play_ways(f, h, err);
 }
 
 static int search(void *find, size_t card, struct vc_error *err)
@@ -108,53 +148,140 @@ static int search(void *find, size_t card, struct vc_error *err)
 	return VC_OK; /* of a program only, in prove */
 }
 
-static double time_of(const struct find *f, const bool *take)
-{
-	double ns = 0;
+/* ---- what a choice needs, by a replay ---- */
 
-	for (size_t i = 0; i < f->b.n; i++)
-		ns += take[i] ? f->b.at[i].cost : 0;
-	return ns;
+static int replay(struct find *f, struct vc_recording *made, uint64_t *used, struct vc_error *err)
+{
+	static const struct vc_observer_type *const nobody[] = { NULL };
+	struct vc_plan plan = vc_plan_unlimited(&f->on.plan[0]);
+	struct vc_session s = f->on.s;
+	struct vc_result r;
+
+	s.rec = made;
+	/* of equal free blocks the allocator takes the lower one */
+	plan.va = vc_va_of_first(f->rec[0].device->first_segment);
+	VC_TRY(vc_recording_count(made, f->rec[0].device->device, err));
+	VC_TRY(vc_session_replay(&s, &plan, nobody, &r, err));
+	*used = r.stats.peak_reserved + f->beside;
+	vc_result_fini(&r);
+	f->replays++;
+	return VC_OK;
 }
 
-static void keep_it(struct find *f, const struct vc_kept *ran)
+static int predict(struct find *f, const uint8_t *how, uint64_t *used, struct vc_error *err)
 {
-	double ns = time_of(f, f->take);
+	struct vc_recording made = f->rec[0];
+	struct vc_meta meta;
+	int r;
 
-	if (f->found && (ns > f->ns || (ns == f->ns && ran->used >= f->used)))
-		return;
+	made.trace = (struct vc_trace){ .n = 0 };
+	made.census = (struct vc_census){ 0 };
+	made.fidelity = (struct vc_fidelity){ 0 };
+	made.seen = (struct vc_seen){ 0 };
+	r = vc_budget_splice(&f->b, f->run, how, &made.trace, &meta, err);
+	made.meta = &meta;
+	if (r == VC_OK)
+		r = replay(f, &made, used, err);
+	made.trace.meta = NULL;
+	vc_recording_close(&made);
+	return r;
+}
+
+/* The cheapest choice that should stay below `target`. */
+static int choose(struct find *f, uint64_t target, uint64_t *says, bool *found,
+		  struct vc_error *err)
+{
+	uint64_t low = 0, high = target > f->beside ? target - f->beside : 0, bytes = high;
+	uint8_t *how = calloc(f->b.n, sizeof(*how));
+	int r = how ? VC_OK : vc_nomem(err, "a choice of modules");
+
+	*found = false;
+	for (int k = 0; r == VC_OK && k < BISECT && bytes; k++) {
+		uint64_t used = 0;
+		bool some;
+		double cost;
+
+		r = vc_budget_choose(&f->b, bytes, how, &cost, &some, err);
+		if (r == VC_OK && some)
+			r = predict(f, how, &used, err);
+		if (r < 0)
+			break;
+		if (!some) {
+			low = bytes;
+		} else if (used > target) {
+			uint64_t is = vc_budget_peak(&f->b, how), over = used - target;
+
+			high = is < bytes ? is : bytes;
+			if (!*found) {
+				bytes = high > over ? high - over : 0;
+				bytes = bytes > low ? bytes : (low + high) / 2;
+				continue;
+			}
+		} else {
+			low = bytes;
+			*found = true;
+			*says = used;
+			memcpy(f->how, how, f->b.n * sizeof(*how));
+			if (k == 0)
+				break;
+		}
+		bytes = low + (high - low) / 2;
+	}
+	free(how);
+	return r;
+}
+
+static int keep_it(struct find *f, const struct vc_kept *ran, uint64_t says, struct vc_error *err)
+{
+	double cost = vc_budget_cost(&f->b, f->how);
+	struct vc_recording rec = { 0 };
+	uint64_t kept = 0, sent = 0;
+	int r;
+
+	if (f->found && (cost > f->cost || (cost >= f->cost && ran->used >= f->used)))
+		return VC_OK;
+	r = open_trace(&rec, ran->path, err);
+	if (r == VC_OK)
+		r = pinned_of(&rec, &sent, err);
+	if (r == VC_OK)
+		r = pinned_of(&f->rec[0], &kept, err);
+	vc_recording_close(&rec);
+	VC_TRY(r);
+	if (f->on.ask->host != VC_NOT_GIVEN && sent > kept && sent - kept > f->on.ask->host)
+		return VC_OK;
 	f->found = true;
-	f->ns = ns;
+	f->cost = cost;
 	f->used = ran->used;
-	f->predicted = vc_budget_peak(&f->b, f->take) + f->over;
-	memcpy(f->best, f->take, f->b.n * sizeof(*f->best));
+	f->predicted = says;
+	f->host = sent > kept ? sent - kept : 0;
+	memcpy(f->best, f->how, f->b.n * sizeof(*f->best));
+	return VC_OK;
 }
 
-/* Choices for `bytes` are played until one stays below the peak; what is left then goes to one
- * more. */
+/* Choices are played until one stays below the peak; what is left then goes to one more. */
 static int try_choices(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
 {
-	uint64_t bytes = f->peak > f->over ? f->peak - f->over : 0, bad = UINT64_MAX;
-	bool some = true;
-	double ns;
+	uint64_t target = f->peak, says = 0, bad = UINT64_MAX;
+	bool some;
 
-	while (f->runs < f->on.ask->trials) {
+	while (f->runs < f->on.ask->trials && f->runs < TRIED) {
 		struct vc_kept ran;
 
-		VC_TRY(vc_budget_choose(&f->b, bytes, f->take, &ns, &some, err));
-		if (!some || (f->found && ns >= f->ns))
+		VC_TRY(choose(f, target, &says, &some, err));
+		if (!some || (f->found && vc_budget_cost(&f->b, f->how) >= f->cost))
 			break;
-		VC_TRY(play(f, h, f->take, &ran, err));
-		f->runs++;
-		uint64_t says = vc_budget_peak(&f->b, f->take);
+		VC_TRY(play(f, h, f->how, false, &ran, err));
+		f->tried[f->runs].predicted = says;
+		f->tried[f->runs].used = ran.used;
+		f->tried[f->runs++].cost = vc_budget_cost(&f->b, f->how);
 		if (ran.used <= f->peak) {
-			keep_it(f, &ran);
-			bytes = says + (f->peak - ran.used);
-			bytes = bytes < bad ? bytes : bad - 1;
+			VC_TRY(keep_it(f, &ran, says, err));
+			target = says + (f->peak - ran.used);
+			target = target < bad ? target : bad - 1;
 			continue;
 		}
 		bad = says < bad ? says : bad;
-		bytes = says > ran.used - f->peak ? says - (ran.used - f->peak) : 0;
+		target = says > ran.used - f->peak ? says - (ran.used - f->peak) : 0;
 	}
 	return VC_OK;
 }
@@ -162,34 +289,35 @@ static int try_choices(struct find *f, struct vc_rehearsal *h, struct vc_error *
 static int prove(void *find, struct vc_rehearsal *h, struct vc_error *err)
 {
 	struct find *f = find;
-	uint64_t beside = f->kept.used > f->kept.reserved ? f->kept.used - f->kept.reserved : 0;
 
 	h->capacity = "1TiB";
-	memset(f->take, 0, f->b.n * sizeof(*f->take));
-	uint64_t most = vc_budget_peak(&f->b, f->take);
-	f->over = f->kept.used > most ? f->kept.used - most : 0;
-	if (f->kept.used <= f->peak) {
-		keep_it(f, &f->kept);
+	for (int way = 0; way < VC_BUDGET_WAYS; way++)
+		if (f->b.can[way] && f->ran[way].used - f->ran[way].reserved > f->beside)
+			f->beside = f->ran[way].used - f->ran[way].reserved;
+	memset(f->how, VC_BUDGET_KEEP, f->b.n * sizeof(*f->how));
+	if (f->ran[VC_BUDGET_KEEP].used <= f->peak) {
 		f->bounded = true;
-		return VC_OK;
+		return keep_it(f, &f->ran[VC_BUDGET_KEEP], f->ran[VC_BUDGET_KEEP].used, err);
 	}
-	memset(f->take, 1, f->b.n * sizeof(*f->take));
-	if (f->again.used <= f->peak)
-		keep_it(f, &f->again);
+	for (int way = VC_BUDGET_RECOMPUTE; way < VC_BUDGET_WAYS; way++) {
+		memset(f->how, way, f->b.n * sizeof(*f->how));
+		if (f->b.can[way] && f->ran[way].used <= f->peak)
+			VC_TRY(keep_it(f, &f->ran[way], f->ran[way].used, err));
+	}
 	/* a cache that wastes nothing */
-	VC_TRY(vc_budget_choose(&f->b, f->peak > beside ? f->peak - beside : 0, f->take, &f->bound,
-				&f->bounded, err));
+	VC_TRY(vc_budget_choose(&f->b, f->peak > f->beside ? f->peak - f->beside : 0, f->how,
+				&f->bound, &f->bounded, err));
 	return try_choices(f, h, err);
 }
 
 /* ---- saying it ---- */
 
-static size_t taken(const struct find *f)
+static size_t taken(const struct find *f, enum vc_budget_do way)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; f->found && i < f->b.n; i++)
-		n += f->best[i];
+		n += f->best[i] == way;
 	return n;
 }
 
@@ -214,29 +342,77 @@ static void say_code(struct vc_emit *e, const struct find *f)
 			"with 'vramcast run --choice'");
 }
 
+static const char *cost_text(const struct find *f, double cost, char text[32])
+{
+	if (f->b.timed)
+		snprintf(text, 32, "%.3g ms", cost / 1e6);
+	else
+		vc_bytes_text((uint64_t)cost, text);
+	return text;
+}
+
+static void say_ways(struct vc_emit *e, const struct find *f)
+{
+	static const char *const words[VC_BUDGET_WAYS] = {
+		NULL, "computed twice", "computed twice but for products", "sent to the host" };
+	char used[32], said[32], text[32];
+
+	for (int way = VC_BUDGET_RECOMPUTE; way < VC_BUDGET_WAYS; way++)
+		if (taken(f, way))
+			vc_emit_line(e, "%zu of %zu modules %s", taken(f, way), f->b.n, words[way]);
+	vc_emit_line(e, "a dry run with that needs %s (%s predicted)%s",
+		     vc_bytes_text(f->used, used), vc_bytes_text(f->predicted, said),
+		     f->host ? ", and in the host's memory:" : "");
+	if (f->host)
+		vc_emit_line(e, "  %s, pinned", vc_bytes_text(f->host, text));
+	vc_emit_line(e, "%s a step once more%s%s", cost_text(f, f->cost, said),
+		     f->b.timed ? " on the card" : ", of what modules write",
+		     f->b.unproven ? " (not all choices compared)" : "");
+	if (f->bounded && f->cost > 0)
+		vc_emit_line(e, "  no choice takes less than %s: %.1f %% less",
+			     cost_text(f, f->bound, text),
+			     100 * (f->cost - f->bound) / f->cost);
+}
+
 static void say_people(struct vc_emit *e, const struct find *f)
 {
-	char need[32], peak[32], used[32], said[32], ns[32];
+	char need[32], peak[32], least[32];
+	bool only = !taken(f, VC_BUDGET_PRODUCTS) && !taken(f, VC_BUDGET_OFFLOAD);
 
 	vc_emit_line(e, "as it is it needs %s; asked for: at most %s",
-		     vc_bytes_text(f->kept.used, need), vc_bytes_text(f->peak, peak));
+		     vc_bytes_text(f->ran[0].used, need), vc_bytes_text(f->peak, peak));
 	if (!f->found) {
 		vc_emit_line(e, "no choice of its %zu modules was found that stays below; with all "
 			     "of them computed twice it needs %s", f->b.n,
-			     vc_bytes_text(f->again.used, used));
-		return;
-	}
-	if (!taken(f)) {
+			     vc_bytes_text(f->ran[VC_BUDGET_RECOMPUTE].used, least));
+	} else if (taken(f, VC_BUDGET_KEEP) == f->b.n) {
 		vc_emit_line(e, "nothing has to be computed twice");
-		return;
+	} else {
+		say_ways(e, f);
+		if (only)
+			say_code(e, f);
 	}
-	vc_emit_line(e, "%zu of %zu modules are computed twice: %s in a dry run with that (%s "
-		     "predicted)", taken(f), f->b.n, vc_bytes_text(f->used, used),
-		     vc_bytes_text(f->predicted, said));
-	vc_emit_line(e, "cheapest by the bytes that modules write: %s a step once more%s",
-		     vc_bytes_text((uint64_t)f->ns, ns),
-		     f->b.unproven ? " (not all compared)" : "");
-	say_code(e, f);
+}
+
+static void say_unit(struct vc_emit *e, const struct find *f, size_t i)
+{
+	const struct vc_budget_unit *u = &f->b.at[i];
+
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "name", NULL, u->name);
+	vc_emit_text(e, "do", NULL, vc_budget_word[f->found ? f->best[i] : VC_BUDGET_KEEP]);
+	vc_emit_array(e, "ways", NULL);
+	for (int way = VC_BUDGET_RECOMPUTE; way < VC_BUDGET_WAYS; way++) {
+		if (!f->b.can[way])
+			continue;
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "do", NULL, vc_budget_word[way]);
+		vc_emit_uint(e, "freed", NULL, (uint64_t)u->freed[way]);
+		vc_emit_uint(e, "extra", NULL, (uint64_t)u->cost[way]);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	vc_emit_end(e);
 }
 
 static void say(const void *find, size_t card, struct vc_emit *e)
@@ -246,22 +422,27 @@ static void say(const void *find, size_t card, struct vc_emit *e)
 	(void)card;
 	vc_emit_uint(e, "peak", NULL, f->peak);
 	vc_emit_bool(e, "fits", NULL, f->found);
-	vc_emit_uint(e, "needs", NULL, f->kept.used);
-	vc_emit_uint(e, "least", NULL, f->again.used);
+	vc_emit_uint(e, "needs", NULL, f->ran[VC_BUDGET_KEEP].used);
+	vc_emit_uint(e, "least", NULL, f->ran[VC_BUDGET_RECOMPUTE].used);
 	vc_emit_uint(vc_emit_known(e, f->found), "used", NULL, f->used);
 	vc_emit_uint(vc_emit_known(e, f->found), "predicted", NULL, f->predicted);
-	vc_emit_uint(vc_emit_known(e, f->found), "extra_bytes", NULL, (uint64_t)f->ns);
-	vc_emit_uint(vc_emit_known(e, f->bounded), "bound_bytes", NULL, (uint64_t)f->bound);
-	vc_emit_uint(e, "runs", NULL, f->runs);
-	vc_emit_array(e, "units", NULL);
-	for (size_t i = 0; i < f->b.n; i++) {
+	vc_emit_uint(vc_emit_known(e, f->found), "host", NULL, f->host);
+	vc_emit_text(e, "unit", NULL, f->b.timed ? "ns" : "bytes");
+	vc_emit_uint(vc_emit_known(e, f->found), "extra", NULL, (uint64_t)f->cost);
+	vc_emit_uint(vc_emit_known(e, f->bounded), "bound", NULL, (uint64_t)f->bound);
+	vc_emit_array(e, "tried", NULL);
+	for (size_t i = 0; i < f->runs; i++) {
 		vc_emit_object(e, NULL, NULL);
-		vc_emit_text(e, "name", NULL, f->b.at[i].name);
-		vc_emit_text(e, "do", NULL, f->found && f->best[i] ? "recompute" : "keep");
-		vc_emit_uint(e, "freed", NULL, (uint64_t)f->b.at[i].freed);
-		vc_emit_uint(e, "bytes", NULL, (uint64_t)f->b.at[i].cost);
+		vc_emit_uint(e, "predicted", NULL, f->tried[i].predicted);
+		vc_emit_uint(e, "used", NULL, f->tried[i].used);
+		vc_emit_uint(e, "extra", NULL, (uint64_t)f->tried[i].cost);
 		vc_emit_end(e);
 	}
+	vc_emit_end(e);
+	vc_emit_uint(e, "replays", NULL, f->replays);
+	vc_emit_array(e, "units", NULL);
+	for (size_t i = 0; i < f->b.n; i++)
+		say_unit(e, f, i);
 	vc_emit_end(e);
 	say_people(e, f);
 }
@@ -285,8 +466,11 @@ static int find_budget(const struct vc_fit_ask *ask, size_t argc, char **argv,
 
 		r = lost < 0 ? lost : r;
 	}
-	free(f.take);
-	free(f.best);
+	for (int way = 0; way < VC_BUDGET_WAYS; way++) {
+		free(f.run[way].kernel);
+		vc_recording_close(&f.rec[way]);
+	}
+	VC_FREE(f.how, f.best);
 	vc_budget_fini(&f.b);
 	vc_fit_left(&f.on);
 	return r;

@@ -2,21 +2,45 @@
 """budget_hook.py - what `fit --find budget` chose, made in a program that knows nothing of it. The build puts it behind
 change_hook.py.
 
-VRAMCAST_BUDGET is {"observe": true}, or {"units": [{"name": "GPT2LMHeadModel/transformer.h.0", "do": "recompute"}, ...]}.
+VRAMCAST_BUDGET is {"observe": true}, or {"units": [{"name": "GPT2LMHeadModel/transformer.h.0", "do": "recompute"}, ...]};
+"timed": true: kernels tell of the marks, too.
 A unit is the calls of one module; its name is the class of the outermost module that is called, and its own in there.
 What is done with one is a method of _Budget. Marks in the recording say which units there are ("budget unit NAME") and
 where their passes begin and end: "budget F 3", "budget E 3", "budget B 3" (its backward pass)."""
 
 
+class _Home:
+    """A storage in pinned host memory; on the device again as long as somebody needs it there."""
+
+    def __init__(self, torch, held, device):
+        self.torch, self.device, self.there = torch, device, lambda: None
+        self.copy = torch.empty(held.nbytes(), dtype=torch.uint8, pin_memory=True)
+        self.copy.copy_(torch.empty(0, dtype=torch.uint8, device=device).set_(held), non_blocking=True)
+
+    def back(self, kind, offset, size, stride):
+        import weakref
+        whole = self.there()
+        if whole is None:
+            whole = self.copy.to(self.device, non_blocking=True)
+            self.there = weakref.ref(whole)
+        tensor = self.torch.empty(0, dtype=kind, device=self.device).set_(whole.untyped_storage(), offset, size, stride)
+        tensor._vramcast = whole  # as long as the tensor lives
+        return tensor
+
+
 class _Budget:
     SHARE, LAYER = 0.25, 0.05  # of all saved bytes, above which a module, a container of layers, is looked into
     LEAST = 0.005              # of all saved bytes, below which a module is no unit
+    SMALL = 1 << 16            # bytes, below which nothing goes to the host
+    PRODUCTS = {"mm", "addmm", "bmm", "baddbmm", "convolution", "_scaled_dot_product_flash_attention",
+                "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention",
+                "_flash_attention_forward", "_efficient_attention_forward"}
 
     def __init__(self, torch, plan):
         import ctypes
         import weakref
         self.torch, self.state = torch, threading.local()
-        self.observes, self.done = plan.get("observe"), {}
+        self.observes, self.timed, self.done = plan.get("observe"), plan.get("timed"), {}
         self.units = {u["name"]: (i, u["do"]) for i, u in enumerate(plan.get("units", ()))}
         self.by_module = weakref.WeakKeyDictionary()  # module: (number, what is done), once its root was called
         self.roots, self.seen = weakref.WeakKeyDictionary(), {}
@@ -24,9 +48,11 @@ class _Budget:
         self.saved, self.changing = set(), weakref.WeakSet()
         self.mark = getattr(ctypes.CDLL(None), "vramcast_mark", None)
 
-    def tell(self, what):
+    def tell(self, what, number=None):
         if self.mark is not None:
-            self.mark(("budget " + what).encode())
+            self.mark(("budget " + what if number is None else "budget %s %d" % (what, number)).encode())
+            if self.timed and number is not None:
+                self.torch.cuda._sleep(0)  # a kernel that says among kernels where the mark lies
 
     # ---- which modules ----
 
@@ -150,9 +176,9 @@ class _Budget:
         forward, own = layer.forward, "forward" in layer.__dict__
 
         def _vramcast_forward(*values, **named):
-            self.tell("F %d" % number)
+            self.tell("F", number)
             out = getattr(self, what)(layer, forward, values, named)
-            self.tell("E %d" % number)
+            self.tell("E", number)
             self.behind(out, number)
             return out
         layer.__dict__["forward"] = _vramcast_forward
@@ -172,7 +198,7 @@ class _Budget:
         def _vramcast_begins(*rest):
             if not begun:
                 begun.append(1)
-                self.tell("B %d" % number)
+                self.tell("B", number)
         while left:
             one = left.pop()
             if isinstance(one, self.torch.Tensor):
@@ -186,7 +212,45 @@ class _Budget:
     def keep(self, layer, forward, args, kwargs):
         return forward(*args, **kwargs)
 
-    def recompute(self, layer, forward, args, kwargs):
+    def products(self, layer, forward, args, kwargs):
+        """Computed twice but for matrix products, convolutions and attention."""
+        from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+
+        def _vramcast_policy(context, op, *values, **named):
+            kind = getattr(getattr(op, "overloadpacket", None), "__name__", "")
+            if kind not in self.PRODUCTS or any(a.name == "dropout_p" and (values[i] if i < len(values) else
+                                                                           named.get(a.name, 0))
+                                                for i, a in enumerate(op._schema.arguments)):
+                return CheckpointPolicy.PREFER_RECOMPUTE  # dropout, too: what is drawn behind it would differ
+            return CheckpointPolicy.MUST_SAVE
+        return self.recompute(layer, forward, args, kwargs,
+                              context_fn=lambda: create_selective_checkpoint_contexts(_vramcast_policy))
+
+    def offload(self, layer, forward, args, kwargs):
+        """What is kept lies in pinned host memory until the backward pass: whole storages, each once."""
+        torch, passing = self.torch, {}
+        own = {t.untyped_storage().data_ptr() for part in (layer.parameters(), layer.buffers()) for t in part
+               if type(t) in (torch.Tensor, torch.nn.Parameter)}
+
+        def _vramcast_pack(tensor):
+            if type(tensor) is not torch.Tensor or not tensor.is_cuda or tensor.layout is not torch.strided:
+                return tensor
+            held = tensor.untyped_storage()
+            if held.data_ptr() in own or held.nbytes() < self.SMALL or tensor.is_leaf and tensor.requires_grad:
+                return tensor
+            key = (held.data_ptr(), tensor._version)
+            if key not in passing:  # which keeps the storage, so that no other one takes its address
+                passing[key] = (held, _Home(torch, held, tensor.device))
+            return passing[key][1], tensor.dtype, tensor.storage_offset(), tensor.size(), tensor.stride()
+
+        def _vramcast_unpack(packed):
+            return packed if isinstance(packed, torch.Tensor) else packed[0].back(*packed[1:])
+        with torch.autograd.graph.saved_tensors_hooks(_vramcast_pack, _vramcast_unpack):
+            out = forward(*args, **kwargs)
+        passing.clear()
+        return out
+
+    def recompute(self, layer, forward, args, kwargs, **how):
         """Dropout draws the same numbers again, and batch normalization does not see the same batch twice."""
         from torch.utils.checkpoint import checkpoint
         # a cache would be written to twice
@@ -205,7 +269,7 @@ class _Budget:
                 return forward(*values, **kwargs)
             finally:
                 self.state.inside = inside
-        return checkpoint(_vramcast_again, *args, use_reentrant=False)
+        return checkpoint(_vramcast_again, *args, use_reentrant=False, **how)
 
     def again(self, layer, forward, args, kwargs):
         batch = self.torch.nn.modules.batchnorm._BatchNorm

@@ -2,17 +2,23 @@
 /* budget.c - see budget.h
  *
  * At a moment inside unit u with the units before it held, as many bytes are allocated as in the
- * run in which u was done the same way, but for what those before it give back. So each moment asks
+ * run in which all were done as u is, but for what those before it give back. So each moment asks
  * for a least sum of bytes given back by units before it, and the largest of a unit's is all that
  * counts. Going through the units in order, a partial choice is what it gave back and its time:
  * those that give back less for no less time go, and what remains at the end is exact. */
 #include "simulator/search/budget.h"
 
+#include <math.h>
+
 #include "common/vec.h"
 
 enum { BLOCK = 512 };         /* PyTorch rounds requests to it (c10/cuda: kMinBlockSize) */
 enum { LABELS = 1 << 16 };    /* partial choices that are kept; of more the cheapest */
+enum { PRICES = 40 };
+#define PRICE 1e-3            /* of a byte of the host, to begin with: ns at 1000 GB/s */
 #define NONE SIZE_MAX
+
+const char *const vc_budget_word[VC_BUDGET_WAYS] = { "keep", "recompute", "products", "offload" };
 
 /* What a run does with a unit, pass by pass. */
 struct passes { int64_t *grew; size_t n; int64_t now; double cost; bool held; };
@@ -20,7 +26,9 @@ struct passes { int64_t *grew; size_t n; int64_t now; double cost; bool held; };
 struct walk {
 	struct vc_budget *b;
 	const struct vc_trace *t;
-	bool again;                 /* the run in which all are computed twice */
+	const struct vc_budget_run *run;
+	enum vc_budget_do way;      /* that all of them are done in this run */
+	size_t kernel, owner;       /* the first behind the last mark, whose they are, or NONE */
 	struct passes *pass;
 	uint64_t *size, live, start;
 	size_t in;                  /* this unit, or NONE */
@@ -66,13 +74,13 @@ static void note(struct walk *w)
 
 	while (before < b->n && w->pass[before].held && before != w->in)
 		before++;
-	for (size_t i = 0; w->again && i < b->n; i++)
-		held += w->pass[i].held && i != w->in ? b->at[i].freed : 0;
+	for (size_t i = 0; i < b->n; i++)
+		held += w->pass[i].held && i != w->in ? b->at[i].freed[w->way] : 0;
 	uint64_t need = (int64_t)w->live + held > 0 ? (uint64_t)((int64_t)w->live + held) : 0;
 	if (w->in != NONE)
-		raise(before >= w->in ? &b->at[w->in].need[w->again] :
-					&b->at[w->in].hard[w->again], need);
-	else if (!w->again)
+		raise(before >= w->in ? &b->at[w->in].need[w->way] :
+					&b->at[w->in].hard[w->way], need);
+	else if (w->way == VC_BUDGET_KEEP)
 		raise(before ? &b->at[before - 1].between : &b->elsewhere, need);
 }
 
@@ -85,6 +93,18 @@ static int end_pass(struct passes *p, struct vc_error *err)
 	return VC_OK;
 }
 
+/* The kernels up to the next mark. */
+static void take_kernels(struct walk *w, size_t next)
+{
+	const struct vc_budget_run *r = w->run;
+
+	for (; w->kernel < r->kernels && !r->kernel[w->kernel].mark; w->kernel++)
+		if (w->owner != NONE && w->b->timed)
+			w->pass[w->owner].cost += r->kernel[w->kernel].ns;
+	w->kernel++;
+	w->owner = next;
+}
+
 static int mark(struct walk *w, const struct vc_event *e, struct vc_error *err)
 {
 	const char *text = label_of(w->t, e);
@@ -93,6 +113,7 @@ static int mark(struct walk *w, const struct vc_event *e, struct vc_error *err)
 
 	if (sscanf(text, "budget %c %llu", &what, &at) != 2 || at >= w->b->n)
 		return VC_OK;
+	take_kernels(w, what == 'E' ? NONE : at);
 	struct passes *p = &w->pass[at];
 	if (what == 'F') {
 		w->in = at;
@@ -112,7 +133,7 @@ static int mark(struct walk *w, const struct vc_event *e, struct vc_error *err)
 
 static int walk(struct walk *w, uint16_t device, struct vc_error *err)
 {
-	w->in = NONE;
+	w->in = w->owner = NONE;
 	w->pass = calloc(w->b->n, sizeof(*w->pass));
 	w->size = calloc(w->t->meta->max_id + 1, sizeof(*w->size));
 	VC_HAVE(w->pass && w->size, "the blocks of a run", err);
@@ -124,7 +145,7 @@ static int walk(struct walk *w, uint16_t device, struct vc_error *err)
 		if (e->kind == VC_EV_ALLOC) {
 			w->size[e->id] = (e->size + BLOCK - 1) / BLOCK * BLOCK;
 			w->live += w->size[e->id];
-			if (w->in != NONE && w->forward)
+			if (w->in != NONE && w->forward && !w->b->timed)
 				w->pass[w->in].cost += (double)w->size[e->id];
 			note(w);
 		} else if (e->kind == VC_EV_FREE) {
@@ -136,6 +157,7 @@ static int walk(struct walk *w, uint16_t device, struct vc_error *err)
 				w->in = NONE;
 		}
 	}
+	take_kernels(w, NONE);
 	return VC_OK;
 }
 
@@ -146,12 +168,14 @@ static void walk_fini(struct walk *w)
 	VC_FREE(w->pass, w->size);
 }
 
-/* What computing each of them twice gives back: the least of all passes. */
-static int compare(struct vc_budget *b, const struct walk *kept, const struct walk *again,
+/* What that way gives back of each: the least of all passes; and what it costs a step. */
+static int compare(struct vc_budget *b, const struct walk *kept, const struct walk *other,
 		   struct vc_error *err)
 {
+	double steps = (double)(kept->run->steps ? kept->run->steps : 1);
+
 	for (size_t i = 0; i < b->n; i++) {
-		const struct passes *k = &kept->pass[i], *a = &again->pass[i];
+		const struct passes *k = &kept->pass[i], *a = &other->pass[i];
 		int64_t least = INT64_MAX;
 
 		if (k->n != a->n)
@@ -160,36 +184,59 @@ static int compare(struct vc_budget *b, const struct walk *kept, const struct wa
 				       "then", b->at[i].name, k->n, a->n);
 		for (size_t j = 0; j < k->n; j++)
 			least = k->grew[j] - a->grew[j] < least ? k->grew[j] - a->grew[j] : least;
-		b->at[i].freed = k->n && least > 0 ? least : 0;
-		b->at[i].cost = k->n ? k->cost / (double)k->n : 0;
+		b->at[i].freed[other->way] = k->n && least > 0 ? least : 0;
+		b->at[i].cost[other->way] = b->timed ? fmax(0, a->cost - k->cost) / steps :
+					    k->n ? k->cost / (double)k->n : 0;
 	}
 	return VC_OK;
 }
 
-int vc_budget_read(struct vc_budget *b, const struct vc_trace *kept, const struct vc_trace *again,
-		   uint16_t device, struct vc_error *err)
+static int read_way(struct vc_budget *b, const struct vc_budget_run *run, const struct walk *kept,
+		    enum vc_budget_do way, struct vc_error *err)
 {
-	struct walk k = { .b = b, .t = kept };
-	struct walk a = { .b = b, .t = again, .again = true }, a2 = a;
-	int r = walk(&k, device, err);
+	struct walk a = { .b = b, .t = run->t, .run = run, .way = way }, a2 = a;
+	int r = walk(&a, run->device, err); /* what it gives back, ... */
 
 	if (r == VC_OK)
-		r = walk(&a, device, err); /* what it gives back, ... */
-	if (r == VC_OK)
-		r = compare(b, &k, &a, err);
+		r = compare(b, kept, &a, err);
 	for (size_t i = 0; i < b->n; i++)
-		b->at[i].need[1] = b->at[i].hard[1] = 0;
+		b->at[i].need[way] = b->at[i].hard[way] = 0;
 	if (r == VC_OK)
-		r = walk(&a2, device, err); /* ... and with that what it needs */
-	walk_fini(&k);
+		r = walk(&a2, run->device, err); /* ... and with that what it needs */
 	walk_fini(&a);
 	walk_fini(&a2);
 	return r;
 }
 
+int vc_budget_read(struct vc_budget *b, const struct vc_budget_run *run, struct vc_error *err)
+{
+	struct walk k = { .b = b, .t = run->t, .run = run };
+	int r;
+
+	b->timed = true;
+	for (int way = 0; way < VC_BUDGET_WAYS; way++)
+		b->timed &= !run[way].t || run[way].kernels;
+	r = walk(&k, run->device, err);
+	b->can[VC_BUDGET_KEEP] = true;
+	for (int way = VC_BUDGET_RECOMPUTE; r == VC_OK && way < VC_BUDGET_WAYS; way++) {
+		/* what a copy to the host costs is not known by bytes */
+		b->can[way] = run[way].t && (b->timed || way == VC_BUDGET_RECOMPUTE);
+		if (!b->can[way])
+			continue;
+		r = read_way(b, &run[way], &k, way, err);
+		b->can[way] = r == VC_OK;
+		if (r == VC_ENOSUP && way != VC_BUDGET_RECOMPUTE) {
+			*err = (struct vc_error){ 0 };
+			r = VC_OK;
+		}
+	}
+	walk_fini(&k);
+	return r;
+}
+
 /* ---- the choice ---- */
 
-struct label { uint64_t freed; double cost; uint32_t from; bool take; };
+struct label { uint64_t freed; double cost; uint32_t from; uint8_t how; };
 
 /* Of what costs the same first what gives back more. */
 VC_COMPARE(by_time, struct label, x->cost != y->cost ? (x->cost > y->cost) - (x->cost < y->cost) :
@@ -201,10 +248,10 @@ static bool within(uint64_t need, uint64_t freed, uint64_t bytes)
 }
 
 /* May unit u be done so behind a choice that gave back so much? */
-static bool may(const struct vc_budget_unit *u, uint64_t freed, bool again, uint64_t bytes)
+static bool may(const struct vc_budget_unit *u, uint64_t freed, int way, uint64_t bytes)
 {
-	return within(u->need[again], freed, bytes) && u->hard[again] <= bytes &&
-	       within(u->between, freed + (again ? (uint64_t)u->freed : 0), bytes);
+	return within(u->need[way], freed, bytes) && u->hard[way] <= bytes &&
+	       within(u->between, freed + (uint64_t)u->freed[way], bytes);
 }
 
 /* Sorted by time: those that give back no more than one before go. */
@@ -222,18 +269,22 @@ static int step(struct vc_budget *b, size_t i, uint64_t bytes, struct label **la
 		struct vc_error *err)
 {
 	const struct vc_budget_unit *u = &b->at[i];
-	struct label *next = calloc(2 * n[i] + 1, sizeof(*next));
+	struct label *next = calloc(VC_BUDGET_WAYS * n[i] + 1, sizeof(*next));
 	size_t m = 0;
 
 	VC_HAVE(next, "choices", err);
 	for (size_t k = 0; k < n[i]; k++)
-		for (int again = 0; again < (u->freed ? 2 : 1); again++) {
+		for (int way = 0; way < VC_BUDGET_WAYS; way++) {
 			const struct label *l = &layer[i][k];
 
-			if (may(u, l->freed, again, bytes))
-				next[m++] = (struct label){
-					l->freed + (again ? (uint64_t)u->freed : 0),
-					l->cost + (again ? u->cost : 0), (uint32_t)k, again };
+			if ((!way || (b->can[way] && u->freed[way])) &&
+			    may(u, l->freed, way, bytes))
+				next[m++] = (struct label){ l->freed + (uint64_t)u->freed[way],
+							    l->cost + u->cost[way] +
+							    (way == VC_BUDGET_OFFLOAD) *
+							    b->price *
+							    (double)u->freed[way], (uint32_t)k,
+							    (uint8_t)way };
 		}
 	if (m)
 		vc_sort(next, m, sizeof(*next), by_time);
@@ -244,8 +295,8 @@ static int step(struct vc_budget *b, size_t i, uint64_t bytes, struct label **la
 	return VC_OK;
 }
 
-int vc_budget_choose(struct vc_budget *b, uint64_t bytes, bool *take, double *cost, bool *found,
-		     struct vc_error *err)
+static int choose(struct vc_budget *b, uint64_t bytes, uint8_t *how, double *cost, bool *found,
+		  struct vc_error *err)
 {
 	struct label **layer = calloc(b->n + 1, sizeof(*layer));
 	size_t *n = calloc(b->n + 1, sizeof(*n));
@@ -262,7 +313,7 @@ int vc_budget_choose(struct vc_budget *b, uint64_t bytes, bool *take, double *co
 		*found = true;
 		*cost = layer[b->n][0].cost;
 		for (size_t i = b->n, at = 0; i > 0; i--) {
-			take[i - 1] = layer[i][at].take;
+			how[i - 1] = layer[i][at].how;
 			at = layer[i][at].from;
 		}
 	}
@@ -272,19 +323,62 @@ int vc_budget_choose(struct vc_budget *b, uint64_t bytes, bool *take, double *co
 	return r;
 }
 
-uint64_t vc_budget_peak(const struct vc_budget *b, const bool *take)
+uint64_t vc_budget_hosted(const struct vc_budget *b, const uint8_t *how)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		sum += how[i] == VC_BUDGET_OFFLOAD ? (uint64_t)b->at[i].freed[how[i]] : 0;
+	return sum;
+}
+
+/* Where the host has too little, a byte of it gets a price, the lowest that suffices. */
+int vc_budget_choose(struct vc_budget *b, uint64_t bytes, uint8_t *how, double *cost, bool *found,
+		     struct vc_error *err)
+{
+	double low = 0, high = 0;
+
+	b->price = 0;
+	for (int k = 0; k < PRICES; k++) {
+		VC_TRY(choose(b, bytes, how, cost, found, err));
+		if (!*found)
+			return VC_OK;
+		*cost = vc_budget_cost(b, how);
+		if (vc_budget_hosted(b, how) <= b->host) {
+			if (k == 0 || high - low < high / 64)
+				return VC_OK;
+			high = b->price;
+		} else {
+			low = b->price;
+		}
+		b->price = high > 0 ? (low + high) / 2 : low > 0 ? 4 * low : PRICE;
+	}
+	*found = vc_budget_hosted(b, how) <= b->host;
+	return VC_OK;
+}
+
+uint64_t vc_budget_peak(const struct vc_budget *b, const uint8_t *how)
 {
 	uint64_t most = b->elsewhere, freed = 0;
 
 	for (size_t i = 0; i < b->n; i++) {
 		const struct vc_budget_unit *u = &b->at[i];
 
-		raise(&most, u->need[take[i]] > freed ? u->need[take[i]] - freed : 0);
-		raise(&most, u->hard[take[i]]);
-		freed += take[i] ? (uint64_t)u->freed : 0;
+		raise(&most, u->need[how[i]] > freed ? u->need[how[i]] - freed : 0);
+		raise(&most, u->hard[how[i]]);
+		freed += (uint64_t)u->freed[how[i]];
 		raise(&most, u->between > freed ? u->between - freed : 0);
 	}
 	return most;
+}
+
+double vc_budget_cost(const struct vc_budget *b, const uint8_t *how)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		sum += b->at[i].cost[how[i]];
+	return sum;
 }
 
 void vc_budget_fini(struct vc_budget *b)

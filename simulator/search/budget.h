@@ -1,38 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* budget.h - which modules of a program to compute twice so that it stays below a peak at the least
- * cost, from two dry runs with marks (python/budget_hook.py): with all kept, with all computed
- * twice. */
+/* budget.h - what to do with the modules of a program so that it stays below a peak at the least
+ * cost, from dry runs with marks (python/budget_hook.py): one with all kept, and one with the same
+ * done with all of them for each other thing that can be done. */
 #pragma once
 
 #include "simulator/replay/source.h"
 
+enum vc_budget_do { VC_BUDGET_KEEP, VC_BUDGET_RECOMPUTE, VC_BUDGET_PRODUCTS, VC_BUDGET_OFFLOAD,
+		    VC_BUDGET_WAYS };
+extern const char *const vc_budget_word[VC_BUDGET_WAYS]; /* "keep", ...: methods of the hook */
+
 struct vc_budget_unit {
 	char *name;
-	int64_t freed;          /* bytes given back until its backward pass, computed twice */
-	double cost;            /* of its forward pass once more: bytes it asks for, as each is
-				 * written */
-	uint64_t need[2];       /* most that is allocated while it runs: kept, computed twice; what
-				 * units before it give back comes off */
-	uint64_t hard[2];       /* the same, of which nothing comes off */
-	uint64_t between;       /* most allocated behind it, in front of the next one */
+	/* Of each way: */
+	int64_t freed[VC_BUDGET_WAYS]; /* bytes given back until its backward pass */
+	double cost[VC_BUDGET_WAYS];   /* that it adds to a step */
+	uint64_t need[VC_BUDGET_WAYS]; /* most that is allocated while it runs; what units before
+					* it give back comes off */
+	uint64_t hard[VC_BUDGET_WAYS]; /* the same, of which nothing comes off */
+	uint64_t between;              /* most allocated behind it, in front of the next one */
 };
 
 struct vc_budget {
 	struct vc_budget_unit *at; size_t n; /* in the order of the forward pass */
 	uint64_t elsewhere;     /* most that is allocated while nothing is kept for any of them */
+	bool can[VC_BUDGET_WAYS];
+	uint64_t host;          /* bytes that may be sent there at a time */
+	double price;           /* of each of these, while it is searched */
+	bool timed;             /* costs are ns; else bytes that are written once more */
 	bool unproven;          /* a choice among too many: the cheapest may be another one */
+};
+
+/* One of the runs. */
+struct vc_budget_run {
+	const struct vc_trace *t; /* NULL: it could not be made */
+	uint16_t device;
+	/* Of each kernel, by the number of its launch: ns; the k-th of those that say where the
+	 * k-th mark lies has mark[k]. none: costs are not timed. */
+	struct vc_budget_kernel { double ns; bool mark; } *kernel; size_t kernels;
+	size_t steps;
 };
 
 /* The units that a run with {"observe": true} told of; none: VC_ENOSUP. */
 int vc_budget_units(struct vc_budget *b, const struct vc_trace *observed, struct vc_error *err);
-/* What they keep and need. Errors: VC_ENOSUP: the two runs
- * do not call the same units. */
-int vc_budget_read(struct vc_budget *b, const struct vc_trace *kept, const struct vc_trace *again,
-		   uint16_t device, struct vc_error *err);
-/* The cheapest choice with at most so many bytes allocated at every moment: take[i], its time.
+/* What they keep, need and cost, from run[VC_BUDGET_WAYS]. A way whose run does not call the same
+ * units can not be gone; that is VC_ENOSUP of recomputing. */
+int vc_budget_read(struct vc_budget *b, const struct vc_budget_run *run, struct vc_error *err);
+/* The cheapest choice with at most so many bytes allocated at every moment: how[i], its cost.
  * *found: there is one. */
-int vc_budget_choose(struct vc_budget *b, uint64_t bytes, bool *take, double *cost, bool *found,
+int vc_budget_choose(struct vc_budget *b, uint64_t bytes, uint8_t *how, double *cost, bool *found,
 		     struct vc_error *err);
-/* Most that is allocated with that choice. */
-uint64_t vc_budget_peak(const struct vc_budget *b, const bool *take);
+/* Most that is allocated with that choice; what of it lies in the host's memory. */
+uint64_t vc_budget_hosted(const struct vc_budget *b, const uint8_t *how);
+uint64_t vc_budget_peak(const struct vc_budget *b, const uint8_t *how);
+double vc_budget_cost(const struct vc_budget *b, const uint8_t *how);
 void vc_budget_fini(struct vc_budget *b);
+
+/* budget_splice.c: the recording that a choice would leave, put together from the runs in which
+ * each of its units was done that way; `out` is the caller's, but for its meta, which is `meta`.
+ * Errors: VC_ENOSUP: the runs have other marks. */
+int vc_budget_splice(const struct vc_budget *b, const struct vc_budget_run *run, const uint8_t *how,
+		     struct vc_trace *out, struct vc_meta *meta, struct vc_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_budget.c - modules computed twice for a budget: the choice against all that there are, and
- * what two made-up runs are read as. */
+/* test_budget.c - choices for a budget against all that there are, and what two made-up runs are
+ * read as and put together to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "simulator/search/budget.h"
 
-enum { UNITS = 9 };
+enum { UNITS = 6 };
 
 static uint64_t draw(uint64_t *seed, uint64_t below)
 {
@@ -20,24 +20,49 @@ static uint64_t draw(uint64_t *seed, uint64_t below)
 	return (*seed >> 33) % below;
 }
 
-/* The least time of all choices that stay below, or -1. */
+/* The least cost of all choices that stay below, or -1. */
 static double cheapest(const struct vc_budget *b, uint64_t bytes)
 {
 	double least = -1;
+	unsigned choices = 1;
 
-	for (unsigned which = 0; which < 1u << b->n; which++) {
-		bool take[UNITS], sound = true;
-		double ns = 0;
+	for (size_t i = 0; i < b->n; i++)
+		choices *= VC_BUDGET_WAYS;
+	for (unsigned which = 0; which < choices; which++) {
+		uint8_t how[UNITS];
+		bool sound = true;
+		unsigned rest = which;
 
-		for (size_t i = 0; i < b->n; i++) {
-			take[i] = which >> i & 1;
-			ns += take[i] ? b->at[i].cost : 0;
-			sound &= !take[i] || b->at[i].freed;
+		for (size_t i = 0; i < b->n; i++, rest /= VC_BUDGET_WAYS) {
+			how[i] = rest % VC_BUDGET_WAYS;
+			sound &= !how[i] || (b->can[how[i]] && b->at[i].freed[how[i]]);
 		}
-		if (sound && vc_budget_peak(b, take) <= bytes && (least < 0 || ns < least))
-			least = ns;
+		double cost = vc_budget_cost(b, how);
+		if (sound && vc_budget_peak(b, how) <= bytes && (least < 0 || cost < least))
+			least = cost;
 	}
 	return least;
+}
+
+static void draw_units(struct vc_budget *b, uint64_t *seed)
+{
+	uint64_t live = 0;
+
+	b->can[VC_BUDGET_OFFLOAD] = draw(seed, 2);
+	for (size_t i = 0; i < UNITS; i++) {
+		struct vc_budget_unit *u = &b->at[i];
+
+		for (int way = 1; way < VC_BUDGET_WAYS; way++) {
+			u->freed[way] = (int64_t)draw(seed, 90);
+			u->cost[way] = (double)(1 + draw(seed, 50));
+		}
+		live += 90;
+		for (int way = 0; way < VC_BUDGET_WAYS; way++) {
+			u->need[way] = live + draw(seed, 250);
+			u->hard[way] = way ? draw(seed, 230) : 0;
+		}
+		u->between = live + draw(seed, 50);
+	}
 }
 
 static void no_choice_is_cheaper(void **unused)
@@ -46,36 +71,52 @@ static void no_choice_is_cheaper(void **unused)
 	int some = 0, none = 0;
 
 	(void)unused;
-	for (int round = 0; round < 400; round++) {
+	for (int round = 0; round < 200; round++) {
 		struct vc_budget_unit at[UNITS] = { { .name = NULL } };
-		struct vc_budget b = { .at = at, .n = UNITS, .elsewhere = draw(&seed, 300) };
+		struct vc_budget b = { .at = at, .n = UNITS, .elsewhere = draw(&seed, 300),
+				       .can = { true, true, true }, .host = UINT64_MAX };
 		struct vc_error err = { 0 };
-		uint64_t bytes = 200 + draw(&seed, 400), live = 0;
-		bool take[UNITS], found;
-		double ns = 0, sum = 0;
+		uint64_t bytes = 300 + draw(&seed, 400);
+		uint8_t how[UNITS];
+		bool found;
+		double cost = 0;
 
-		for (size_t i = 0; i < UNITS; i++) {
-			at[i].freed = (int64_t)draw(&seed, 90);
-			at[i].cost = (double)(1 + draw(&seed, 50));
-			live += (uint64_t)at[i].freed;
-			at[i].need[0] = live + draw(&seed, 200);
-			at[i].need[1] = live + draw(&seed, 250);
-			at[i].hard[1] = draw(&seed, 230);
-			at[i].between = live + draw(&seed, 50);
-		}
+		draw_units(&b, &seed);
 		double least = cheapest(&b, bytes);
-		assert_int_equal(vc_budget_choose(&b, bytes, take, &ns, &found, &err), 0);
+		assert_int_equal(vc_budget_choose(&b, bytes, how, &cost, &found, &err), 0);
 		assert_int_equal(found, least >= 0);
 		some += found;
 		none += !found;
 		if (!found)
 			continue;
-		for (size_t i = 0; i < UNITS; i++)
-			sum += take[i] ? at[i].cost : 0;
-		assert_true(ns == least && sum == least);
-		assert_true(vc_budget_peak(&b, take) <= bytes);
+		assert_true(cost == least && vc_budget_cost(&b, how) == least);
+		assert_true(vc_budget_peak(&b, how) <= bytes);
 	}
 	assert_true(some > 50 && none > 20);
+}
+
+static void the_host_has_an_end(void **unused)
+{
+	struct vc_budget_unit at[2] = { { .name = NULL } };
+	struct vc_budget b = { .at = at, .n = 2, .can = { true, true, false, true } };
+	struct vc_error err = { 0 };
+	uint8_t how[2];
+	bool found;
+	double cost;
+
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		at[i].freed[VC_BUDGET_RECOMPUTE] = at[i].freed[VC_BUDGET_OFFLOAD] = 100;
+		at[i].cost[VC_BUDGET_RECOMPUTE] = 9;
+		at[i].cost[VC_BUDGET_OFFLOAD] = 2 + i;
+	}
+	at[1].between = 200;
+	for (b.host = 0; b.host <= 200; b.host += 100) {
+		assert_int_equal(vc_budget_choose(&b, 0, how, &cost, &found, &err), 0);
+		assert_true(found);
+		assert_true(vc_budget_hosted(&b, how) == b.host);
+		assert_true(cost == (b.host == 0 ? 18 : b.host == 100 ? 11 : 5));
+	}
 }
 
 /* ---- two runs of two modules ---- */
@@ -131,31 +172,122 @@ static void make(struct made *m, bool again)
 	}
 }
 
+static void make_both(struct made *kept, struct made *again, struct vc_budget_run *run)
+{
+	make(kept, false);
+	make(again, true);
+	for (size_t way = 0; way < VC_BUDGET_WAYS; way++)
+		run[way] = (struct vc_budget_run){
+			.t = way == VC_BUDGET_KEEP ? &kept->t :
+			     way == VC_BUDGET_RECOMPUTE ? &again->t : NULL };
+}
+
 static void runs_say_what_modules_need(void **unused)
 {
 	struct vc_budget_unit at[2] = { { .name = NULL } };
 	struct vc_budget b = { .at = at, .n = 2 };
 	struct vc_error err = { 0 };
 	struct made kept, again;
+	struct vc_budget_run run[VC_BUDGET_WAYS];
 
 	(void)unused;
-	make(&kept, false);
-	make(&again, true);
-	assert_int_equal(vc_budget_read(&b, &kept.t, &again.t, 0, &err), 0);
+	make_both(&kept, &again, run);
+	assert_int_equal(vc_budget_read(&b, run, &err), 0);
+	assert_true(!b.timed && b.can[VC_BUDGET_RECOMPUTE] && !b.can[VC_BUDGET_OFFLOAD]);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(at[i].freed, 1000 << 10);
+		assert_int_equal(at[i].freed[VC_BUDGET_RECOMPUTE], 1000 << 10);
 	/* 5000 of weights; each choice as it would really be allocated */
-	assert_int_equal(vc_budget_peak(&b, (bool[]){ false, false }), 7500 << 10); /* the loss */
-	assert_int_equal(vc_budget_peak(&b, (bool[]){ true, false }), 6500 << 10);
-	assert_int_equal(vc_budget_peak(&b, (bool[]){ false, true }), 7250 << 10);
-	assert_int_equal(vc_budget_peak(&b, (bool[]){ true, true }), 6250 << 10);
+	assert_int_equal(vc_budget_peak(&b, (uint8_t[]){ 0, 0 }), 7500 << 10); /* the loss */
+	assert_int_equal(vc_budget_peak(&b, (uint8_t[]){ 1, 0 }), 6500 << 10);
+	assert_int_equal(vc_budget_peak(&b, (uint8_t[]){ 0, 1 }), 7250 << 10);
+	assert_int_equal(vc_budget_peak(&b, (uint8_t[]){ 1, 1 }), 6250 << 10);
+}
+
+/* Kernels beside the marks F 0, E 0, F 1, E 1, B 1, B 0: what runs in a unit is its own. */
+static void kernels_say_what_it_costs(void **unused)
+{
+	enum { MARKS = 6 };
+	struct vc_budget_kernel k[2][2 * MARKS];
+	struct vc_budget_unit at[2] = { { .name = NULL } };
+	struct vc_budget b = { .at = at, .n = 2 };
+	struct vc_error err = { 0 };
+	struct made kept, again;
+	struct vc_budget_run run[VC_BUDGET_WAYS];
+
+	(void)unused;
+	make_both(&kept, &again, run);
+	for (size_t r = 0; r < 2; r++) {
+		run[r].kernel = k[r];
+		run[r].kernels = 2 * MARKS;
+		run[r].steps = 1;
+		for (size_t i = 0; i < MARKS; i++) {
+			k[r][2 * i] = (struct vc_budget_kernel){ .mark = true };
+			k[r][2 * i + 1] = (struct vc_budget_kernel){ .ns = 100 };
+		}
+	}
+	k[1][2 * 4 + 1].ns = 130; /* in B 1 */
+	k[1][2 * 5 + 1].ns = 150; /* in B 0 */
+	k[1][2 * 3 + 1].ns = 900; /* behind E 1: of no unit */
+	assert_int_equal(vc_budget_read(&b, run, &err), 0);
+	assert_true(b.timed);
+	assert_true(at[0].cost[VC_BUDGET_RECOMPUTE] == 50);
+	assert_true(at[1].cost[VC_BUDGET_RECOMPUTE] == 30);
+}
+
+static uint64_t most_live(const struct vc_trace *t)
+{
+	uint64_t size[64] = { 0 }, live = 0, most = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct vc_event *e = &t->ev[i];
+
+		assert_true(e->id && e->id < 64);
+		live -= size[e->id];
+		assert_true((size[e->id] != 0) == (e->kind == VC_EV_FREE));
+		size[e->id] = e->kind == VC_EV_ALLOC ? e->size : 0;
+		live += size[e->id];
+		most = live > most ? live : most;
+	}
+	assert_int_equal(live, 5000 << 10);
+	return most;
+}
+
+static void runs_become_one(void **unused)
+{
+	struct vc_budget_unit at[2] = { { .name = NULL } };
+	const struct vc_budget b = { .at = at, .n = 2 };
+	struct vc_error err = { 0 };
+	struct made kept, again;
+	struct vc_budget_run run[VC_BUDGET_WAYS];
+
+	(void)unused;
+	make_both(&kept, &again, run);
+	for (unsigned which = 0; which < 4; which++) {
+		const uint64_t peak[] = { 7500, 6500, 7250, 6250 };
+		uint8_t how[] = { which & 1, which >> 1 };
+		struct vc_trace t = { .n = 0 };
+		struct vc_meta meta;
+
+		assert_int_equal(vc_budget_splice(&b, run, how, &t, &meta, &err), 0);
+		assert_int_equal(most_live(&t), peak[which] << 10);
+		free(t.ev);
+	}
+	make(&again, true);
+	again.t.n -= 8; /* without the marks of the end: nothing to put together */
+	struct vc_trace t = { .n = 0 };
+	struct vc_meta meta;
+	assert_int_equal(vc_budget_splice(&b, run, (uint8_t[]){ 1, 0 }, &t, &meta, &err),
+			 VC_ENOSUP);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_choice_is_cheaper),
+		cmocka_unit_test(the_host_has_an_end),
 		cmocka_unit_test(runs_say_what_modules_need),
+		cmocka_unit_test(kernels_say_what_it_costs),
+		cmocka_unit_test(runs_become_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

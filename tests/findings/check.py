@@ -96,6 +96,10 @@ def size(m, i, told, unit=None):
     return near(m.group(i), m.group(i + 1) or unit or "B", told)
 
 
+def count(m, i=1):
+    return int(m.group(i).replace(",", ""))
+
+
 def in_use(r):
     return r["moment"]["reserved"] - r["moment"]["cached"] if "moment" in r else None
 
@@ -127,7 +131,8 @@ RULES = [
      lambda m, r, f: r["verdict"] == "oom" and when(m, r) and same_step(m, r, f) and phase(m, f) and
      size(m, 4, in_use(r), m.group(7)) and size(m, 6, r["capacity"]) and size(m, 8, r["moment"]["request"])),
     (r"^Fits(?: as far as recorded)?: " + SIZE + " of " + SIZE + " used$",
-     lambda m, r, f: r["verdict"] == "fits" and not f["leak_a_step"] and size(m, 1, r["peak_used"], m.group(4)) and size(m, 3, r["capacity"])),
+     lambda m, r, f: r["verdict"] == "fits" and not f["leak_a_step"] and size(m, 1, r["peak_used"], m.group(4)) and size(m, 3, r["capacity"])
+     and f["used_low"] == f["used_high"] == r["peak_used"]),
     (r"^Fits(?: as far as recorded)?: " + SIZE + " to " + SIZE + " of " + SIZE + " used$",
      lambda m, r, f: r["verdict"] == "fits" and not f["leak_a_step"] and size(m, 1, f["used_low"], m.group(4)) and size(m, 3, f["used_high"])
      and size(m, 5, r["capacity"])),
@@ -136,13 +141,13 @@ RULES = [
     (r"^Grows by " + SIZE + r" every step: ",
      lambda m, r, f: r["verdict"] == "fits" and size(m, 1, f["leak_a_step"])),
     (r"^Grows by .* used so far, full after ([\d,]+) more$",
-     lambda m, r, f: int(m.group(1).replace(",", "")) == f["steps_left"]),
+     lambda m, r, f: count(m) == f["steps_left"]),
     (r"^Grows by .*, the next step does not fit$", lambda m, r, f: f["steps_left"] == 0),
     (r"^Fits only by emptying the cache ([\d,]+) times?: ",
-     lambda m, r, f: r["verdict"] == "flushes" and int(m.group(1).replace(",", "")) == r["flushes"]),
+     lambda m, r, f: r["verdict"] == "flushes" and count(m) == r["flushes"]),
     (r"^Needs " + SIZE + "$", lambda m, r, f: r["verdict"] == "fits" and not f["leak_a_step"] and size(m, 1, r["peak_reserved"])),
-    (r"each step keeps " + SIZE + r" that is never freed .*?(?:the card is full after (\d+) more|$)",
-     lambda m, r, f: size(m, 1, f["leak_a_step"]) and (not m.group(3) or int(m.group(3)) == f["steps_left"])),
+    (r"each step keeps " + SIZE + r" that is never freed .*?(?:the card is full after ([\d,]+) more|$)",
+     lambda m, r, f: size(m, 1, f["leak_a_step"]) and (not m.group(3) or count(m, 3) == f["steps_left"])),
     (r"(?:^|[Cc]ause:? )demand: " + SIZE + " must be there at once, of " + LAST,
      lambda m, r, f: f["cause"] == "demand" and size(m, 1, f["floor"]) and size(m, 3, f["room"])),
     (r"demand: one request of " + SIZE, lambda m, r, f: f["cause"] == "impossible_request" and size(m, 1, r["moment"]["request"])),
@@ -163,7 +168,7 @@ RULES = [
      lambda m, r, f: r["verdict"] == "fits" and not f["leak_a_step"] and size(m, 1, f["room"] - r["peak_used"])),
     (r"freeing what each step keeps", lambda m, r, f: f["leak_a_step"] is not None),
     (r"a card with " + SIZE + " or more", lambda m, r, f: not r["capacity"] or r["verdict"] != "fits"),
-    (r"room for its cache, which is emptied ([\d,]+) time", lambda m, r, f: r["verdict"] == "flushes" and int(m.group(1)) == r["flushes"]),
+    (r"room for its cache, which is emptied ([\d,]+) time", lambda m, r, f: r["verdict"] == "flushes" and count(m) == r["flushes"]),
     (r"^fails at " + AT + ",?" + PHASE + "$",
      lambda m, r, f: r["moment"]["what"] == "oom" and when(m, r) and same_step(m, r, f) and phase(m, f)),
     (r"^fullest at " + AT + ",?" + PHASE + "$",
@@ -175,8 +180,12 @@ RULES = [
     (r"^In use then " + SIZE + "$", lambda m, r, f: size(m, 1, in_use(r))),
     (r"^Cached then " + SIZE + "$", lambda m, r, f: size(m, 1, r["moment"]["cached"])),
     (r"^Request that failed " + SIZE + "$", lambda m, r, f: size(m, 1, r["moment"]["request"])),
-    (r"^Out of memory at (?:.*event )?([\d,]+)\)?$", lambda m, r, f: int(m.group(1).replace(",", "")) == r["oom"]["event"]),
+    (r"^Out of memory at (?:.*event )?([\d,]+)\)?$", lambda m, r, f: count(m) == r["oom"]["event"]),
     (r": fits: " + SIZE + " of " + SIZE + " used at the peak", lambda m, r, f: r["verdict"] == "fits" and size(m, 1, r["peak_used"])),
+    (r": fits(?: as far as it was recorded)? only by emptying the cache ([\d,]+) times?: ", lambda m, r, f: r["verdict"] == "flushes" and count(m) == r["flushes"]),
+    (r": needs " + SIZE + "(?: as far as it was recorded)? at the peak", lambda m, r, f: size(m, 1, r["peak_used"])),
+    (r": undecided: " + SIZE + " to " + SIZE + " of " + SIZE + " used, so it may ",
+     lambda m, r, f: r["verdict"] == "undecided" and size(m, 1, f["used_low"]) and size(m, 3, f["used_high"]) and size(m, 5, r["capacity"])),
     (r": runs out of memory .*: " + SIZE + " asked for, " + SIZE + " free on the device",
      lambda m, r, f: r["verdict"] in ("oom", "undecided") and size(m, 1, r["oom"]["request"]) and size(m, 3, r["oom"]["device_free"])),
     (r"^(?:fits|fits, but grows|fits only by flushing the cache|undecided|runs out of memory)$",

@@ -10,6 +10,7 @@
 
 enum { FITS = 0, NEVER = 3 };
 enum { BISECT = 12, /* replays of choices from one dry run to the next */
+       REPLAYS = 400, /* that make one better */
        TRIED = 32 };
 
 struct find {
@@ -27,7 +28,7 @@ struct find {
 	uint64_t used, predicted, host; /* by it */
 	double cost, bound;       /* of it; no choice costs less */
 	struct { uint64_t predicted, used; double cost; } tried[TRIED]; size_t runs; /* dry runs */
-	size_t replays;
+	size_t replays, enough;
 	char command[400];
 };
 
@@ -231,6 +232,56 @@ static int choose(struct find *f, uint64_t target, uint64_t *says, bool *found,
 	return r;
 }
 
+/* Unit i in a cheaper way, where that still stays below. */
+static int relax(struct find *f, size_t i, uint64_t target, uint64_t *says, struct vc_error *err)
+{
+	const double *cost = f->b.at[i].cost;
+	uint8_t was = f->how[i], now = was;
+
+	for (uint8_t way = 0; way < VC_BUDGET_WAYS && now == was; way++) {
+		uint64_t used;
+
+		if (!f->b.can[way] || cost[way] >= cost[was] || f->replays >= f->enough)
+			continue;
+		f->how[i] = way;
+		VC_TRY(predict(f, f->how, &used, err));
+		if (used <= target && vc_budget_hosted(&f->b, f->how) <= f->b.host) {
+			now = way;
+			*says = used;
+		}
+	}
+	f->how[i] = now;
+	return VC_OK;
+}
+
+/* Sums of bytes see no fragmentation, replays do: from the choice at hand on, unit by unit, the
+ * dearest first. */
+static int improve(struct find *f, uint64_t target, uint64_t *says, bool *found,
+		   struct vc_error *err)
+{
+	bool *done = calloc(f->b.n, sizeof(*done));
+	int r = done ? VC_OK : vc_nomem(err, "a choice of modules");
+
+	if (r == VC_OK && !*found && f->found) {
+		memcpy(f->how, f->best, f->b.n * sizeof(*f->how));
+		r = predict(f, f->how, says, err);
+		*found = r == VC_OK && *says <= target;
+	}
+	f->enough = f->replays + REPLAYS;
+	for (size_t k = 0; r == VC_OK && *found && k < f->b.n; k++) {
+		size_t top = SIZE_MAX;
+
+		for (size_t i = 0; i < f->b.n; i++)
+			if (!done[i] && (top == SIZE_MAX || f->b.at[i].cost[f->how[i]] >
+							    f->b.at[top].cost[f->how[top]]))
+				top = i;
+		done[top] = true;
+		r = relax(f, top, target, says, err);
+	}
+	free(done);
+	return r;
+}
+
 static int keep_it(struct find *f, const struct vc_kept *ran, uint64_t says, struct vc_error *err)
 {
 	double cost = vc_budget_cost(&f->b, f->how);
@@ -268,6 +319,7 @@ static int try_choices(struct find *f, struct vc_rehearsal *h, struct vc_error *
 		struct vc_kept ran;
 
 		VC_TRY(choose(f, target, &says, &some, err));
+		VC_TRY(improve(f, target, &says, &some, err));
 		if (!some || (f->found && vc_budget_cost(&f->b, f->how) >= f->cost))
 			break;
 		VC_TRY(play(f, h, f->how, false, &ran, err));

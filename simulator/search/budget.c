@@ -32,6 +32,7 @@ struct walk {
 	struct passes *pass;
 	uint64_t *size, live, start;
 	size_t in;                  /* this unit, or NONE */
+	size_t last;                /* whose pass the latest was, until the next one begins */
 	bool forward;
 };
 
@@ -115,12 +116,16 @@ static int mark(struct walk *w, const struct vc_event *e, struct vc_error *err)
 		return VC_OK;
 	take_kernels(w, what == 'E' ? NONE : at);
 	struct passes *p = &w->pass[at];
+	if (what != 'E' && w->last != NONE) { /* what its caller lets go of is given back, too */
+		w->pass[w->last].now += (int64_t)w->live - (int64_t)w->start;
+		w->last = NONE;
+	}
 	if (what == 'F') {
 		w->in = at;
 		w->start = w->live;
 		w->forward = true;
 	} else if (what == 'E') {
-		p->now += (int64_t)w->live - (int64_t)w->start;
+		w->last = at;
 		p->held = true;
 		w->in = NONE;
 	} else if (what == 'B') {
@@ -133,7 +138,7 @@ static int mark(struct walk *w, const struct vc_event *e, struct vc_error *err)
 
 static int walk(struct walk *w, uint16_t device, struct vc_error *err)
 {
-	w->in = w->owner = NONE;
+	w->in = w->owner = w->last = NONE;
 	w->pass = calloc(w->b->n, sizeof(*w->pass));
 	w->size = calloc(w->t->meta->max_id + 1, sizeof(*w->size));
 	VC_HAVE(w->pass && w->size, "the blocks of a run", err);

@@ -195,24 +195,33 @@ static size_t way_of(const struct splice *s, size_t k)
 	return unit < s->b->n ? s->how[unit] : VC_BUDGET_KEEP;
 }
 
+/* What is done with the unit by which a block is let go of in stretch k: what its caller no longer
+ * needs goes behind its forward pass. */
+static size_t holder_of(const struct splice *s, size_t k)
+{
+	return way_of(s, k < s->run[0].cuts && s->run[0].cut[k].what == 'E' ? k - 1 : k);
+}
+
 /* Where the block goes that stretch k of that run asks for. */
 static struct end goes(const struct splice *s, size_t way, size_t k, uint64_t block)
 {
-	struct end own = s->run[way].end[s->id[way][block]], last = { 0 };
-	bool any = false;
+	struct end own = s->run[way].end[s->id[way][block]];
+	uint32_t last = k;
 
 	if (own.cut == k)
 		return own;
 	for (size_t x = 0; x < VC_BUDGET_WAYS; x++) {
 		uint64_t id = s->used[x] ? s->id[x][block] : 0;
 
-		if (!id || way_of(s, s->run[x].end[id].cut) != x || s->run[x].end[id].cut <= k ||
-		    (any && s->run[x].end[id].cut < last.cut))
+		if (!id || holder_of(s, s->run[x].end[id].cut) != x || s->run[x].end[id].cut <= k ||
+		    s->run[x].end[id].cut < last)
 			continue;
-		last = s->run[x].end[id];
-		any = true;
+		last = s->run[x].end[id].cut;
 	}
-	return any ? last : (struct end){ own.cut, NONE };
+	last = last == k ? own.cut : last;
+	const struct run *r = &s->run[way_of(s, last)];
+	uint64_t id = s->id[way_of(s, last)][block];
+	return id && r->end[id].cut == last ? r->end[id] : (struct end){ last, NONE };
 }
 
 static int put(struct splice *s, const struct vc_event *e, uint64_t block, struct vc_error *err)

@@ -182,6 +182,76 @@ static void make_both(struct made *kept, struct made *again, struct vc_budget_ru
 			     way == VC_BUDGET_RECOMPUTE ? &again->t : NULL };
 }
 
+static uint64_t most_live(const struct vc_trace *t)
+{
+	uint64_t size[64] = { 0 }, live = 0, most = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct vc_event *e = &t->ev[i];
+
+		assert_true(e->id && e->id < 64);
+		live -= size[e->id];
+		assert_true((size[e->id] != 0) == (e->kind == VC_EV_FREE));
+		size[e->id] = e->kind == VC_EV_ALLOC ? e->size : 0;
+		live += size[e->id];
+		most = live > most ? live : most;
+	}
+	assert_int_equal(live, 5000 << 10);
+	return most;
+}
+
+/* Sent to the host: what the first gives on is let go of behind the second, and comes back. */
+static void make_sent(struct made *m)
+{
+		make(m, true);
+	m->t.n = 0;
+	block(m, 1, 5000 << 10);
+	for (uint64_t i = 0; i < 2; i++) {
+		mark(m, i ? "budget F 1" : "budget F 0");
+		block(m, 2 + i, 1000 << 10);
+		block(m, 4 + i, 100 << 10);
+		block(m, 2 + i, 0);
+		mark(m, i ? "budget E 1" : "budget E 0");
+	}
+	block(m, 4, 0);
+	block(m, 6, 300 << 10);
+	block(m, 6, 0);
+	for (uint64_t i = 2; i-- > 0;) {
+		mark(m, i ? "budget B 1" : "budget B 0");
+		block(m, 7 + i, 1000 << 10);
+		block(m, 11 + i, i ? 100 << 10 : 1 << 10);
+		block(m, 9 + i, 50 << 10);
+		block(m, 7 + i, 0);
+		block(m, 11 + i, 0);
+		block(m, 9 + i, 0);
+		if (i)
+			block(m, 5, 0);
+	}
+}
+
+static void callers_let_go(void **unused)
+{
+	struct vc_budget_unit at[2] = { { .name = NULL } };
+	const struct vc_budget b = { .at = at, .n = 2 };
+	const uint8_t how[] = { VC_BUDGET_RECOMPUTE, VC_BUDGET_OFFLOAD };
+	struct vc_error err = { 0 };
+	struct vc_trace t = { .n = 0 };
+	struct vc_meta meta;
+	struct made kept, again, sent;
+	struct vc_budget_run run[VC_BUDGET_WAYS];
+
+	(void)unused;
+	make_both(&kept, &again, run);
+	make_sent(&sent);
+	for (size_t i = 0; i < again.t.n; i++) /* computed twice, it is the second that holds it */
+		if (again.ev[i].kind == VC_EV_FREE && (again.ev[i].id == 4 || again.ev[i].id == 5))
+			again.ev[i].id = 9 - again.ev[i].id;
+	run[VC_BUDGET_OFFLOAD].t = &sent.t;
+	assert_int_equal(vc_budget_splice(&b, run, how, &t, &meta, &err), 0);
+	assert_int_equal(most_live(&t), 6250 << 10);
+	free(t.ev);
+}
+
 static void runs_say_what_modules_need(void **unused)
 {
 	struct vc_budget_unit at[2] = { { .name = NULL } };
@@ -234,24 +304,6 @@ static void kernels_say_what_it_costs(void **unused)
 	assert_true(at[1].cost[VC_BUDGET_RECOMPUTE] == 30);
 }
 
-static uint64_t most_live(const struct vc_trace *t)
-{
-	uint64_t size[64] = { 0 }, live = 0, most = 0;
-
-	for (size_t i = 0; i < t->n; i++) {
-		const struct vc_event *e = &t->ev[i];
-
-		assert_true(e->id && e->id < 64);
-		live -= size[e->id];
-		assert_true((size[e->id] != 0) == (e->kind == VC_EV_FREE));
-		size[e->id] = e->kind == VC_EV_ALLOC ? e->size : 0;
-		live += size[e->id];
-		most = live > most ? live : most;
-	}
-	assert_int_equal(live, 5000 << 10);
-	return most;
-}
-
 static void runs_become_one(void **unused)
 {
 	struct vc_budget_unit at[2] = { { .name = NULL } };
@@ -288,6 +340,7 @@ int main(void)
 		cmocka_unit_test(runs_say_what_modules_need),
 		cmocka_unit_test(kernels_say_what_it_costs),
 		cmocka_unit_test(runs_become_one),
+		cmocka_unit_test(callers_let_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

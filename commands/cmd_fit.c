@@ -27,6 +27,10 @@ static const struct vc_option fit_options[] = {
 	  "trial runs of a program at most (default 16; of a recorded one 6)", NULL },
 	{ 0, "world", VC_O_UINT, AT(world), "N", "of --find plan: how many cards the job has",
 	  NULL },
+	{ 0, "steps", VC_O_UINT, AT(steps), "N",
+	  "of --find plan: as of dryrun", NULL },
+	{ 'j', "jobs", VC_O_JOBS, AT(jobs), "N", "of --find plan: dry runs at a time (default: "
+	  "one a core, at most 8)", NULL },
 	{ 0, "peak", VC_O_SIZE, AT(peak), "SIZE",
 	  "of --find budget: what it may take of the card (default: all)",
 	  NULL },
@@ -187,13 +191,14 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 {
 	const struct vc_fit_config *c = config;
 	const struct vc_fit_find *other = vc_fit_find(c->find);
+	uint64_t steps = c->steps == VC_NOT_GIVEN ? 0 : c->steps;
 	struct vc_fitting *f = other ? NULL : calloc(CLASSES, sizeof(*f));
 	int r = VC_OK;
 
 	if (other)
 		return other->run(&(struct vc_fit_ask){ &c->run, c->json, c->most, c->world,
-							trials(c, PROGRAM), c->peak, c->host,
-							c->save, &c->vary },
+							trials(c, PROGRAM), steps, c->jobs,
+							c->peak, c->host, c->save, &c->vary },
 				  argc, argv, con);
 	VC_HAVE(f, "the cards", &con->err);
 	f[0].cfg = c;

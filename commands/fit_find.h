@@ -12,6 +12,7 @@ struct vc_fit_ask {
 	bool json;
 	uint64_t most; /* combinations at most */
 	uint64_t world, trials; /* cards of the job, VC_NOT_GIVEN: not said; dry runs at most */
+	uint64_t steps, jobs; /* of each dry run, 0: all; at a time, 0: by the machine */
 	uint64_t peak, host; const char *save; /* of --find budget; VC_NOT_GIVEN, NULL */
 	const struct vc_list *vary; /* KEY=VALUES of a plan, on top of how it is spread */
 };

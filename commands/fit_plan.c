@@ -5,6 +5,9 @@
  * differ. Their kernels are played against each other; among what fits, the least time for the same
  * work comes first. */
 #include <glob.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "commands/fit_find.h"
@@ -14,12 +17,13 @@
 #include "common/value.h"
 #include "common/vec.h"
 #include "common/param.h"
+#include "common/workers.h"
 #include "simulator/replay/cards.h"
 #include "simulator/search/vary.h"
 #include "simulator/time/time.h"
 
 enum { FITS = 0, NEVER = 3, UNDECIDED = 6, INTERRUPTED = 130 };
-enum { TP, CP, PP, EP, DP, NAMES, MACHINE = 8, MOST_PLANS = 4096, ROLES = 64 };
+enum { TP, CP, PP, EP, DP, NAMES, MACHINE = 8, MOST_PLANS = 4096, ROLES = 64, JOBS = 8 };
 static const char *const names[NAMES] = { "tp", "cp", "pp", "ep", "dp" };
 
 struct way {
@@ -41,8 +45,10 @@ struct find {
 	struct vc_vary vary;
 	bool quiet, stopped;  /* the latter by an interrupt */
 	struct way *way; size_t n, tried;
-	char folder[200];
+	char folder[200];     /* one of its own in it for each layout */
+	size_t argc; char **argv;
 	struct vc_progress *progress;
+	pthread_mutex_t lock; /* of stopped, tried and the progress */
 };
 
 /* ---- which there are ---- */
@@ -135,17 +141,18 @@ static int read_report(const char *path, struct way *w, struct vc_error *err)
 }
 
 /* The recordings of the roles; time stays 0 where one of them does not tell it. */
-static int read_times(const struct find *f, struct way *w, struct vc_error *err)
+static int read_times(const struct find *f, const char *folder, struct way *w,
+		      struct vc_error *err)
 {
 	struct vc_run_options o = vc_run_options_none();
 	struct vc_session *s = calloc(ROLES, sizeof(*s)), *each[ROLES];
-	char pattern[240];
+	char pattern[260];
 	glob_t at = { 0 };
 	size_t n = 0;
 	int r = s ? VC_OK : vc_nomem(err, "the roles of a layout");
 
 	o.speed = f->ask->run->speed;
-	snprintf(pattern, sizeof(pattern), "%s/plan*.vct", f->folder);
+	snprintf(pattern, sizeof(pattern), "%s/plan*.vct", folder);
 	if (r == VC_OK && glob(pattern, 0, NULL, &at) != 0)
 		at.gl_pathc = 0;
 	for (; r == VC_OK && n < at.gl_pathc && n < ROLES; n++) {
@@ -162,20 +169,18 @@ static int read_times(const struct find *f, struct way *w, struct vc_error *err)
 		w->flops *= (double)f->ask->world / (double)n;
 	for (size_t i = 0; i < n; i++)
 		vc_session_close(&s[i]);
-	for (size_t i = 0; i < at.gl_pathc; i++)
-		unlink(at.gl_pathv[i]);
 	globfree(&at);
 	free(s);
 	return r == VC_ENOMEM || (r < 0 && f->ask->run->speed) ? r : VC_OK;
 }
 
 /* The arguments with the values of --vary in them. NULL: no memory. */
-static char **fill(const struct find *f, const struct way *w, size_t argc, char **argv)
+static char **fill(const struct find *f, const struct way *w)
 {
-	char **line = calloc(argc + 1, sizeof(*line));
+	char **line = calloc(f->argc + 1, sizeof(*line));
 
-	for (size_t i = 0; line && i < argc; i++) {
-		line[i] = strdup(argv[i]);
+	for (size_t i = 0; line && i < f->argc; i++) {
+		line[i] = strdup(f->argv[i]);
 		for (size_t k = 0; k < f->vary.keys && line[i]; k++) {
 			char *before = line[i];
 
@@ -191,47 +196,43 @@ static char **fill(const struct find *f, const struct way *w, size_t argc, char 
 	return line;
 }
 
-static int execute(const struct find *f, struct way *w, size_t argc, char **argv,
-		   const char *report, struct vc_error *err)
+static int execute(const struct find *f, const char *folder, struct way *w, const char *report,
+		   struct vc_error *err)
 {
-	char world[24], capacity[24], log[240], file[240];
+	char world[24], capacity[24], log[240], file[260];
 	const char *more[] = { "--world", world, "--stacks", "off", "--report", report,
 			       w->at[PP] > 1 ? "--roles" : NULL, NULL };
 	struct vc_param_value at[NAMES];
-	char **line = fill(f, w, argc, argv);
+	char **line = fill(f, w);
 	int r;
 
 	VC_HAVE(line, "the arguments of a layout", err);
 	snprintf(world, sizeof(world), "%llu", (unsigned long long)f->ask->world);
 	snprintf(capacity, sizeof(capacity), "%llu", (unsigned long long)f->capacity);
 	snprintf(log, sizeof(log), "%s/log", f->folder);
-	snprintf(file, sizeof(file), "%s/plan.vct", f->folder);
+	snprintf(file, sizeof(file), "%s/plan.vct", folder);
 	for (int i = 0; i < NAMES; i++)
 		at[i] = (struct vc_param_value){ (char *)(uintptr_t)names[i], (double)w->at[i] };
 	r = vc_trial_run(&(struct vc_trial){ .verb = "dryrun", .gpu = f->card->name,
 			    .capacity = f->capacity != f->card->total ? capacity : NULL,
-			    .more = more, .at = at, .n = NAMES, .argv = line, .argc = argc,
-			    .log = log }, file, &w->code, err);
+			    .steps = f->ask->steps, .more = more, .at = at, .n = NAMES,
+			    .argv = line, .argc = f->argc, .log = log }, file, &w->code, err);
 	vc_own_free(line);
 	return r;
 }
 
-static int try_way(struct find *f, struct way *w, size_t argc, char **argv, struct vc_error *err)
+static int try_in(const struct find *f, const char *folder, struct way *w, struct vc_error *err)
 {
-	char report[240];
-	int r;
+	char report[260];
 
-	snprintf(report, sizeof(report), "%s/report", f->folder);
-	unlink(report);
-	r = execute(f, w, argc, argv, report, err);
-	f->stopped = w->code == INTERRUPTED;
-	if (r != VC_OK || f->stopped)
-		return r;
-	f->tried++;
+	snprintf(report, sizeof(report), "%s/report", folder);
+	VC_TRY(execute(f, folder, w, report, err));
+	if (w->code == INTERRUPTED)
+		return VC_OK;
 	w->end = access(report, R_OK) == 0 ? RAN : FAILED;
 	if (w->end == RAN)
 		VC_TRY(read_report(report, w, err));
-	VC_TRY(read_times(f, w, err));
+	VC_TRY(read_times(f, folder, w, err));
 	/* an error of its own says nothing about memory */
 	if (w->code && w->verdict == VC_FITS)
 		w->end = FAILED;
@@ -254,13 +255,10 @@ static const char *name_of(const struct find *f, const struct way *w, char buf[2
 	return buf;
 }
 
-static void say_trial(const struct find *f, const struct way *w)
+/* Layouts that may be tried. */
+static size_t most_of(const struct find *f)
 {
-	uint64_t most = f->n < f->ask->trials ? f->n : f->ask->trials;
-	char text[200];
-
-	vc_progress_say(f->progress, "layout %zu of %llu: %s", f->tried + 1,
-			(unsigned long long)most, name_of(f, w, text));
+	return f->n < f->ask->trials ? f->n : (size_t)f->ask->trials;
 }
 
 static const char *words_of(const struct way *w)
@@ -271,35 +269,82 @@ static const char *words_of(const struct way *w)
 		w->verdict == VC_FLUSHES ? "at the limit" : "too close to call";
 }
 
-/* What came of it, for whoever waits. */
-static void tell_trial(const struct find *f, const struct way *w)
+/* One of them, on any thread; none any more after an interrupt. */
+static int try_way(void *arg, size_t i, struct vc_error *err)
 {
+	struct find *f = arg;
+	struct way *w = &f->way[i];
+	char text[200], folder[240];
+	bool stopped;
+	int r;
+
+	pthread_mutex_lock(&f->lock);
+	stopped = f->stopped;
+	vc_progress_say(f->progress, "layout %zu of %zu: %s", i + 1, most_of(f),
+			name_of(f, w, text));
+	pthread_mutex_unlock(&f->lock);
+	if (stopped)
+		return VC_OK;
+	snprintf(folder, sizeof(folder), "%s/%zu", f->folder, i);
+	if (mkdir(folder, 0700) < 0)
+		return vc_fail(err, VC_EIO, "cannot make %s", folder);
+	r = try_in(f, folder, w, err);
+	vc_trial_remove(folder);
+	pthread_mutex_lock(&f->lock);
+	f->stopped |= w->code == INTERRUPTED;
+	pthread_mutex_unlock(&f->lock);
+	return r;
+}
+
+/* What came of it, for whoever waits. */
+static int tell_trial(void *arg, size_t i, struct vc_error *err)
+{
+	struct find *f = arg;
+	const struct way *w = &f->way[i];
 	char text[200], used[32], time[32];
 
+	(void)err;
 	if (f->quiet || w->end == UNTRIED)
-		return;
+		return VC_OK;
+	pthread_mutex_lock(&f->lock);
 	vc_progress_hush(f->progress);
 	fprintf(stderr, "vramcast: %s: %s%s%s%s%s\n", name_of(f, w, text), words_of(w),
 		w->end == RAN ? ", " : "", w->end == RAN ? vc_bytes_text(w->used, used) : "",
 		w->time.step_ns ? ", a step takes " : "",
 		w->time.step_ns ? vc_ns_text(w->time.step_ns, time) : "");
+	pthread_mutex_unlock(&f->lock);
+	return VC_OK;
 }
 
-static int try_all(struct find *f, size_t argc, char **argv, struct vc_error *err)
+/* Those that were tried come to the front; does a program run with any? */
+static bool gather(struct find *f)
 {
-	char log[240];
-	int r = vc_trial_folder(f->folder, err);
 	bool any = false;
 
-	for (size_t i = 0; r == VC_OK && i < f->n && f->tried < f->ask->trials; i++) {
-		say_trial(f, &f->way[i]);
-		r = try_way(f, &f->way[i], argc, argv, err);
-		any = any || f->way[i].end == RAN;
-		tell_trial(f, &f->way[i]);
-		if (f->stopped)
-			break;
+	for (size_t i = 0; i < f->n; i++) {
+		struct way w = f->way[i];
+
+		if (w.end == UNTRIED)
+			continue;
+		any = any || w.end == RAN;
+		f->way[i] = f->way[f->tried];
+		f->way[f->tried++] = w;
 	}
-	if (r == VC_OK && !any && !f->stopped) {
+	return any;
+}
+
+static int try_all(struct find *f, struct vc_error *err)
+{
+	struct vc_work work = { .n = most_of(f), .arg = f, .job = try_way, .done = tell_trial,
+				.threads = f->ask->jobs ? f->ask->jobs : vc_workers_most(JOBS) };
+	char log[240];
+	int r = vc_trial_folder(f->folder, err);
+	void (*before)(int) = signal(SIGINT, SIG_IGN); /* it ends the dry runs, and is told then */
+
+	if (r == VC_OK)
+		r = vc_workers_run(&work, err);
+	signal(SIGINT, before);
+	if (!gather(f) && r == VC_OK && !f->stopped) {
 		snprintf(log, sizeof(log), "%s/log", f->folder);
 		vc_trial_show(log, f->progress);
 		r = vc_fail(err, VC_EIO, "the program ran with none of %zu layouts; above is what "
@@ -453,7 +498,7 @@ static int say(const struct find *f, struct vc_error *err)
 	for (size_t i = 0; i < f->tried; i++)
 		say_way(e, f, &f->way[i]);
 	vc_emit_end(e);
-	if (f->n > f->tried)
+	if (f->n > f->tried && !f->stopped)
 		vc_emit_line(e, "%zu layouts with more cards on one sample were not tried "
 			     "(--trials)", f->n - f->tried);
 	if (f->stopped)
@@ -531,14 +576,15 @@ static int check(struct find *f, size_t argc, char **argv, struct vc_error *err)
 static int find_plan(const struct vc_fit_ask *ask, size_t argc, char **argv,
 		     struct vc_console *con)
 {
-	struct find f = { .ask = ask, .quiet = con->quiet };
+	struct find f = { .ask = ask, .quiet = con->quiet, .argc = argc, .argv = argv,
+			  .lock = PTHREAD_MUTEX_INITIALIZER };
 	int r = check(&f, argc, argv, &con->err);
 
 	if (r == VC_OK)
 		r = list_ways(&f, &con->err);
 	f.progress = vc_progress_open(con);
 	if (r == VC_OK)
-		r = try_all(&f, argc, argv, &con->err);
+		r = try_all(&f, &con->err);
 	vc_progress_close(f.progress);
 	if (r == VC_OK) {
 		set_paces(&f);

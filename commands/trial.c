@@ -113,7 +113,7 @@ int vc_trial_run(const struct vc_trial *t, const char *file, int *code, struct v
 
 		dup2(fd >= 0 ? fd : STDERR_FILENO, STDOUT_FILENO);
 		dup2(fd >= 0 ? fd : STDERR_FILENO, STDERR_FILENO);
-		signal(SIGINT, before);
+		signal(SIGINT, SIG_DFL); /* another trial may have it ignored meanwhile */
 		move_in(t);
 		execv(line[0], line);
 		_exit(127);

@@ -34,6 +34,31 @@ check "the one that fits comes first" grep -Eq '^ +2 +2 +- +4\.[0-9]+ GiB .* fit
 check "then the one that does not" grep -Eq '^ +1 +4 .* out of memory$' <(sed -n 4p <<< "$out")
 check "last what did not run" grep -Eq '^ +4 +1 +- .* did not run$' <(sed -n 5p <<< "$out")
 check "each is told as it ends" grep -Eq '^vramcast: tp=2 dp=2: fits, 4\.[0-9]+ GiB' <<< "$err"
+# one waits for the other, and counts its steps
+cat > "$TMP/long.py" <<'PY'
+import os
+import sys
+import time
+import torch
+at, tp = sys.argv[1:]
+p = torch.nn.Parameter(torch.zeros(8, device="cuda"))
+o = torch.optim.SGD([p], 0.1)
+with open(f"{at}/began.{tp}", "w"):
+    pass
+end = time.monotonic() + 100
+while not os.path.exists(f"{at}/began.{3 - int(tp)}"):
+    assert time.monotonic() < end
+    time.sleep(0.1)
+for _ in range(50):
+    p.sum().backward()
+    with open(f"{at}/steps.{tp}", "a") as f:
+        print("step", file=f)
+    o.step()
+PY
+mkdir "$TMP/long"
+run fit --find plan --world 2 -g rtx4060-8g -j 2 --steps 2 -- "$P" "$TMP/long.py" "$TMP/long" {tp}
+expect "two at a time" 0
+check "each for two steps" test "$(cat "$TMP/long/steps.1" "$TMP/long/steps.2" | wc -l)" = 4
 # 1 GiB a sample, half of it computed again: on 7.63 GiB less the context, and what a dry run may be off by
 cat > "$TMP/samples.py" <<'PY'
 import sys

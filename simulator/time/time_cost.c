@@ -295,9 +295,22 @@ static double by_name(const struct vc_card *c, const struct vc_kernel_work *w, c
 	return 0;
 }
 
-struct vc_costs vc_cost_of(const struct vc_card *c, const struct vc_kernel_work *w,
+/* One of which nothing is known but how many threads it has: as if each read and wrote a word, so
+ * that it shows whether it matters. */
+static struct vc_kernel_work with_words(const struct vc_kernel_work *w)
+{
+	struct vc_kernel_work x = *w;
+
+	if (!vc_kernel_work_is_known(w))
+		x.read = x.written = 4 * (double)w->dim[0] * (double)w->dim[1];
+	return x;
+}
+
+struct vc_costs vc_cost_of(const struct vc_card *c, const struct vc_kernel_work *work,
 			  const char *name)
 {
+	struct vc_kernel_work with = with_words(work), *w = &with;
+
 	if (w->kind == VC_WORK_COLLECTIVE)
 		return collective(c, w, name);
 	if (w->kind == VC_WORK_GRAPH)

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "simulator/time/time.h"
 #include "simulator/time/time_cost.h"
 #include "simulator/time/time_tempo.h"
 
@@ -523,6 +524,54 @@ static void kernels_cost_what_a_card_took(void **unused)
 	}
 }
 
+/* A step of the null GPU: a product, and a kernel of a program's own so many blocks large. */
+static void half_known(struct toy *t, unsigned blocks, char *said, size_t n)
+{
+	static const char gemm[] = "gemm bf16 137438953472 100663296 33554432 4096 4096 4096 1";
+	struct vc_error err = { 0 };
+	struct vc_meta *m = t->meta = vc_meta_new(&err);
+	struct vc_profile p = { 0 };
+	char own[VC_WORK_TEXT];
+	uint32_t site[2];
+
+	t->launch = 4000;
+	snprintf(own, sizeof(own), "other - 0 0 0 %u 512 0 0", blocks);
+	for (int k = 0; k < 2; k++) {
+		const char *text = k ? own : gemm;
+		uint32_t at = vc_meta_string(m, text, strlen(text));
+
+		site[k] = vc_meta_frame(m, (struct vc_frame){ .function = at });
+	}
+	vc_meta_set(&vc_meta_device(m, 0)->name, "h100-80g-sxm");
+	m->how[VC_CAP_NULL_GPU] = m->how[VC_CAP_WORK] = m->how[VC_CAP_LAUNCHES] = VC_HOW_RECORDED;
+	for (unsigned i = 0; i < 6; i++) {
+		t->ev[t->n++] = (struct vc_event){ .kind = VC_EV_MARK, .flags = VC_MARK_STEP,
+						   .time_ns = (uint64_t)t->host,
+						   .device = UINT16_MAX };
+		for (unsigned k = 0; k < 24; k++) {
+			op(t, VC_EV_KERNEL, k % 2 ? "what_is_this" : "cublas_gemm_bf16", 2000);
+			t->ev[t->n - 1].site = site[k % 2];
+		}
+	}
+	assert_int_equal(vc_profile_add(&p, t->ev, t->n, 0, m, &err), 0);
+	assert_int_equal(vc_profile_finish(&p, 0, 0, m, &err), 0);
+	vc_time_profile_words(&p, said, n);
+	vc_profile_fini(&p);
+	vc_meta_free(m);
+}
+
+static void a_kernel_that_nobody_knows_is_named_where_it_matters(void **unused)
+{
+	static struct toy small, large;
+	char said[200];
+
+	(void)unused;
+	half_known(&small, 64, said, sizeof(said));
+	assert_true(!strncmp(said, "about ", 6) && strstr(said, " .. ") && !strstr(said, "known"));
+	half_known(&large, 1 << 22, said, sizeof(said));
+	assert_true(!strncmp(said, "unknown: ", 9) && strstr(said, "what_is_this"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -544,6 +593,7 @@ int main(void)
 		cmocka_unit_test(one_recording_leaves_an_interval),
 		cmocka_unit_test(names_say_what_limits_a_kernel),
 		cmocka_unit_test(kernels_cost_what_a_card_took),
+		cmocka_unit_test(a_kernel_that_nobody_knows_is_named_where_it_matters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

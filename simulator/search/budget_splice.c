@@ -2,12 +2,12 @@
 /* budget_splice.c - the recording that a choice would leave, from recordings of runs in which all
  * units were done the same way.
  *
- * Marks cut each run into the same stretches. One of a unit comes from the run in which all were
+ * Marks cut each run into the same parts. One of a unit comes from the run in which all were
  * done as it is now, every other one from the run in which all were kept. Blocks of two runs are
- * the same where a stretch asks for the same ones in the same order; in a backward pass, which may
- * compute something again, those that outlive the stretch and end alike. A block goes when the last
+ * the same where a part asks for the same ones in the same order; in a backward pass, which may
+ * compute something again, those that outlive the part and end alike. A block goes when the last
  * who needs it lets go: in each run that is seen of one of them, so of all runs the latest of those
- * counts that happens in a stretch which is taken from that run. */
+ * counts that happens in a part which is taken from that run. */
 #include "simulator/search/budget.h"
 
 #include "common/vec.h"
@@ -15,7 +15,7 @@
 #define NONE SIZE_MAX
 #define NEVER UINT32_MAX
 
-struct cut { size_t from; char what; size_t unit; }; /* a stretch begins at that event */
+struct cut { size_t from; char what; size_t unit; }; /* a part begins at that event */
 struct end { uint32_t cut; size_t event; };          /* where a block is freed */
 
 struct run {
@@ -33,14 +33,14 @@ struct splice {
 	bool used[VC_BUDGET_WAYS];
 	uint64_t next;          /* block of the spliced run */
 	uint64_t *id[VC_BUDGET_WAYS]; /* of a run, by block */
-	struct end *goes;       /* by block: event NONE: at the end of the stretch */
+	struct end *goes;       /* by block: event NONE: at the end of the part */
 	bool *live;
-	struct late { uint64_t *at; size_t n; } *late; /* by stretch: what goes at its end */
+	struct late { uint64_t *at; size_t n; } *late; /* by part: what goes at its end */
 	struct vc_trace *out;
 	uint64_t now, before;   /* times, of the spliced run and of the one it comes from */
 };
 
-/* ---- stretches ---- */
+/* ---- parts ---- */
 
 static int cut(struct run *r, struct vc_error *err)
 {
@@ -104,7 +104,7 @@ static int follow(struct run *r, struct vc_error *err)
 
 /* ---- which blocks are the same ---- */
 
-/* The next request from event *i on, of a block that outlives the stretch where only those count.
+/* The next request from event *i on, of a block that outlives the part where only those count.
  */
 static const struct vc_event *next_block(const struct run *r, size_t k, bool outlives, size_t *i)
 {
@@ -195,14 +195,14 @@ static size_t way_of(const struct splice *s, size_t k)
 	return unit < s->b->n ? s->how[unit] : VC_BUDGET_KEEP;
 }
 
-/* What is done with the unit by which a block is let go of in stretch k: what its caller no longer
+/* What is done with the unit by which a block is let go of in part k: what its caller no longer
  * needs goes behind its forward pass. */
 static size_t holder_of(const struct splice *s, size_t k)
 {
 	return way_of(s, k < s->run[0].cuts && s->run[0].cut[k].what == 'E' ? k - 1 : k);
 }
 
-/* Where the block goes that stretch k of that run asks for. */
+/* Where the block goes that part k of that run asks for. */
 static struct end goes(const struct splice *s, size_t way, size_t k, uint64_t block)
 {
 	struct end own = s->run[way].end[s->id[way][block]];

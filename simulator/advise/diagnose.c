@@ -334,8 +334,7 @@ static const struct {
 	    "the allocator's cache is not the reason." } },
 	{ VC_CAUSE_FRAGMENTATION, NULL,
 	  { "There is enough memory, but in pieces: {free} free on the device and {stranded} held "
-	    "by the allocator and not in use, in holes between live tensors.",
-	    "That is this request: what the program needs after it, the message cannot tell." } },
+	    "by the allocator and not in use, in holes between live tensors." } },
 	{ VC_CAUSE_OUTSIDE, NULL,
 	  { "Even with every hole used at least {missing} would be missing ({free} free, "
 	    "{stranded} held and not in use).",

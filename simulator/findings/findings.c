@@ -95,7 +95,7 @@ static enum vc_cause cause_of(const struct vc_findings *f, const struct vc_resul
 	if (!f->room)
 		return VC_CAUSE_UNKNOWN;
 	if (r->moment.request > f->room)
-		return limited && f->floor <= all ? VC_CAUSE_LIMIT : VC_CAUSE_IMPOSSIBLE;
+		return VC_CAUSE_IMPOSSIBLE;
 	if (f->floor <= f->room) /* all that is live would fit */
 		return others && r->oom.alloc_size && r->oom.device_free + others >=
 							      r->oom.alloc_size ?
@@ -122,14 +122,6 @@ static uint32_t best_try(const struct vc_tries *t)
 	return found;
 }
 
-/* Of the device, as far as this process may have it. */
-static uint64_t free_at(const struct vc_result *r)
-{
-	uint64_t left = less(r->info.limit, r->moment.reserved);
-
-	return r->info.has_limit && left < r->moment.free ? left : r->moment.free;
-}
-
 struct vc_findings vc_findings_of(const struct vc_result *r)
 {
 	struct vc_findings f = { .verdict = vc_result_verdict(r), .left = UINT64_MAX,
@@ -137,7 +129,7 @@ struct vc_findings vc_findings_of(const struct vc_result *r)
 				 .at_least = r->trust.endless, .help = best_try(&r->tries) };
 
 	find_need(&f, r);
-	f.free = r->moment.cached + free_at(r);
+	f.free = r->moment.cached + r->moment.free;
 	f.leak = r->leak.steps ? r->leak.bytes / r->leak.steps : 0;
 	if (f.leak && f.room && f.verdict != VC_OOM)
 		f.left = f.room > f.high ? (f.room - f.high) / f.leak : 0;

@@ -286,19 +286,19 @@ static void leak_site(const struct vc_result *r, enum vc_units u, char *buf, siz
 void vc_grows_text(const struct vc_result *r, enum vc_units u, char *buf, size_t cap)
 {
 	struct vc_findings f = vc_findings_of(r);
-	char a[VC_FORMAT], b[VC_FORMAT];
+	char a[VC_FORMAT], b[VC_FORMAT], n[VC_FORMAT];
 
 	*buf = '\0';
 	if (!f.leak)
 		return;
-	append(buf, cap, "each step keeps %s that is never freed (%s in %" PRIu64
-	       " steps), most of it ", amount(f.leak, 0, u, a), amount(r->leak.bytes, 0, u, b),
-	       r->leak.steps);
+	append(buf, cap, "each step keeps %s that is never freed (%s in %s steps), most of it ",
+	       amount(f.leak, 0, u, a), amount(r->leak.bytes, 0, u, b),
+	       vc_format_count(r->leak.steps, n));
 	leak_site(r, u, buf, cap);
 	if (f.left == 0)
 		append(buf, cap, "; the next step does not fit");
 	else if (f.left != UINT64_MAX)
-		append(buf, cap, "; the card is full after %" PRIu64 " more", f.left);
+		append(buf, cap, "; the card is full after %s more", vc_format_count(f.left, n));
 }
 
 static const char *seconds_text(double s, char *buf, size_t n)
@@ -557,7 +557,7 @@ void vc_answer_text(const struct vc_result *r, bool by_time, char *buf, size_t c
 
 static void say_oom(const struct vc_result *r, char *buf, size_t n)
 {
-	char a[32], b[32], steps[40] = "";
+	char a[VC_FORMAT], b[32], steps[VC_FORMAT + 20] = "";
 
 	if (r->info.rebuilt && !r->oom.event) {
 		snprintf(buf, n, "out of memory: what was there before the first event does not "
@@ -565,8 +565,8 @@ static void say_oom(const struct vc_result *r, char *buf, size_t n)
 		return;
 	}
 	if (r->oom.steps)
-		snprintf(steps, sizeof(steps), "after %" PRIu64 " step%s, ", r->oom.steps,
-			 r->oom.steps == 1 ? "" : "s");
+		snprintf(steps, sizeof(steps), "after %s step%s, ",
+			 vc_format_count(r->oom.steps, a), r->oom.steps == 1 ? "" : "s");
 	snprintf(buf, n, "runs out of memory %sat event %" PRIu64 ": %s asked for, %s free on the "
 		 "device", steps, r->oom.event, vc_bytes_text(r->oom.request, a),
 		 vc_bytes_text(r->oom.device_free, b));
@@ -576,7 +576,7 @@ static void say_replay(const struct vc_result *r, char *buf, size_t n)
 {
 	uint64_t used = r->stats.peak_used;
 	const char *far = r->stats.cut_short ? " as far as it was recorded" : "";
-	char a[32], b[32];
+	char a[VC_FORMAT], b[32];
 	double share = r->info.capacity ? 100.0 * (double)used / (double)r->info.capacity : 0;
 
 	if (vc_result_replayed(r) == VC_OOM)
@@ -585,9 +585,9 @@ static void say_replay(const struct vc_result *r, char *buf, size_t n)
 		snprintf(buf, n, "%s of live blocks at one moment: no request was recorded, so "
 			 "what the run needs is not known", vc_bytes_text(used, a));
 	else if (vc_result_replayed(r) == VC_FLUSHES)
-		snprintf(buf, n, "fits%s only by emptying the cache %" PRIu64
-			 " time%s: slow, and one larger request away from running out",
-			 far, r->stats.flushes, r->stats.flushes == 1 ? "" : "s");
+		snprintf(buf, n, "fits%s only by emptying the cache %s time%s: slow, and one "
+			 "larger request away from running out", far,
+			 vc_format_count(r->stats.flushes, a), r->stats.flushes == 1 ? "" : "s");
 	else if (r->info.capacity)
 		snprintf(buf, n, "fits%s: %s of %s used at the peak (%.1f %%)", far,
 			 vc_bytes_text(used, a), vc_bytes_text(r->info.capacity, b), share);

@@ -97,7 +97,8 @@ def size(m, i, told, unit=None):
 
 
 def count(m, i=1):
-    return int(m.group(i).replace(",", ""))
+    n = int(m.group(i).replace(",", ""))
+    return n if m.group(i) == format(n, ",") else None # counts are written in one way
 
 
 def in_use(r):

@@ -109,6 +109,14 @@ def streams(n, lag):
     return s
 
 
+def in_turn(n):
+    """Two streams take turns with more than half of the card: the cache is emptied for each of them."""
+    s = Snapshot()
+    for i in range(n):
+        s.free(s.alloc(500, "forward:10", stream=i % 2))
+    return s
+
+
 def devices(n):
     s = Snapshot(n)
     for d in range(n):
@@ -160,6 +168,7 @@ def main(to):
     save("limit.pickle", holes(100, 40, 100), "--capacity 6GiB --context 0 --fraction 0.5")
     save("beside.pickle", holes(100, 40, 100), "--capacity 6GiB --context 0 --used 2500MiB")
     save("flush.pickle", holes(30, 40, 700), "--capacity 1400MiB --context 0", "--capacity 1900MiB --context 0")
+    save("often.pickle", in_turn(1200), "--capacity 700MiB --context 0")
     for line in made:
         print(" ".join(line).rstrip())
 

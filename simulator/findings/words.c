@@ -322,8 +322,11 @@ void vc_forecast_text(const struct vc_forecast *f, char *buf, size_t cap)
 	if (f->left < 0)
 		append(buf, cap, "grows by %s a %s", vc_bytes_text((uint64_t)f->growth, a),
 		       f->unit);
+	else if (f->left < 1)
+		append(buf, cap, "the next %s does not fit", f->unit);
 	else
-		append(buf, cap, "runs out in about %.0f %ss (in %s)", f->left, f->unit,
+		append(buf, cap, "runs out in about %s %ss (in %s)",
+		       vc_format_count((uint64_t)f->left, a), f->unit,
 		       seconds_text(f->left * f->seconds, when, sizeof(when)));
 	if (f->who)
 		append(buf, cap, ", because %s keeps %s a %s", f->who,

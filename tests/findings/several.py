@@ -5,6 +5,7 @@ same runs; judge(view, record) lists what does not agree."""
 import json
 import os
 import re
+import struct
 import subprocess
 import xml.etree.ElementTree as xml
 
@@ -172,11 +173,20 @@ RULES = {
         (r"; most of the change is at (.*) \(([+-])" + SIZE + r" at the peak\)$", lambda m, d: m.group(1) == most_changed(d)["site"] and changed(m, 2, most_changed(d))),
         (r"^(?:The first difference|Where they part): (" + "|".join(KINDS) + ")", lambda m, d: KINDS[m.group(1)] == d["first_difference"]["kind"]),
     ],
+    "top": [
+        (r"^runs out in about ([\d,]+) steps \(in (\d+) (seconds|minutes|hours)\), because ",
+         lambda m, x: check.count(m) == x[0]["findings"]["steps_left"] and
+         abs(int(m.group(2)) * SECONDS[m.group(3)] - check.count(m) * A_STEP) <= SECONDS[m.group(3)] / 2),
+        (r"^the next step does not fit, because ", lambda m, x: x[0]["findings"]["steps_left"] == 0),
+        (r"^grows by " + SIZE + " a step, because ", lambda m, x: x[0]["findings"]["steps_left"] is None and size(m, 1, x[0]["findings"]["leak_a_step"])),
+        (r", because \S+ \S+ keeps " + SIZE + " a step$", lambda m, x: size(m, 1, x[0]["findings"]["leak_a_step"])),
+    ],
     "junit": [(r"^(fits|flushes|undecided|oom)\t(.*)$", any_of(lambda m, r: m.group(1) == r["verdict"] and m.group(2) == r["findings"]["text"]["answer"]))],
     "explain": [(r"^(request|free|allocated)\t(\d+)\t(\d+)$", lambda m, x: abs(int(m.group(2)) - {
         "request": x[0]["oom"]["alloc_size"] or x[0]["oom"]["rounded"], "free": x[0]["oom"]["device_free"], "allocated": x[0]["moment"]["allocated"]}[m.group(1)]) <= int(m.group(3)) + 1)],
 }
 RULES = {k: [(re.compile(p), f) for p, f in v] for k, v in RULES.items()}
+SECONDS, A_STEP = {"seconds": 1, "minutes": 60, "hours": 3600}, 0.5
 FACTS = ("compare", "advice", "ranks", "diff")
 
 
@@ -254,6 +264,23 @@ def explain(path, options):
     return [View("explain", "explain " + os.path.basename(path), said, got["runs"])]
 
 
+def top(path, options):
+    """A page of a process that is where the record is: its words are held to the record, too."""
+    got = answer("sim", path, "--no-advice", *options)
+    r, folder = got and got["runs"][0], os.path.join(TMP, "live.vct.journal")
+    if not r or r["findings"]["leak_a_step"] is None:
+        return []
+    f, left = r["findings"], r["findings"]["steps_left"]
+    page = struct.pack("=QIIqq9Q3d", 0x3145564c52435656, 0, 1, 1, -1, r["peak_reserved"], r["peak_allocated"], r["capacity"] or 0, 0, r["peak_allocated"],
+                       r["peak_reserved"], 0, 0, 20, A_STEP, f["leak_a_step"], -1 if left is None else left)
+    page += struct.pack("=dQ120s", f["leak_a_step"], 0, b"train.py:12 log") + bytes(3 * 136 + 8)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "1.top"), "wb") as to:
+        to.write(page[:-8] + b"\1" + bytes(7))
+    said = [("top", " ".join(x.split())) for x in call("top", "--once", folder[:-8]).stdout.decode().split("\n")]
+    return [View("top", "top " + os.path.basename(path), said, got["runs"])]
+
+
 def diff(a, b):
     got, drawn = answer("diff", a, b, "--sites", "0"), picture("diff", "diff", a, b)
     if got:
@@ -294,6 +321,7 @@ def views(asked):
         yield from runs_view("compare", path, options, [o for o in CONFS])
         yield from junit(path, options)
         yield from explain(path, options)
+        yield from top(path, options)
         if options:
             yield from runs_view("advice", path, options, [])
         if path not in seen:
@@ -366,6 +394,14 @@ def renamed(runs):
     return bool(runs)
 
 
+def of_leak(key):
+    def act(runs):
+        if runs[0]["findings"][key]:
+            runs[0]["findings"][key] += 1 if key == "steps_left" else max(runs[0]["findings"][key] // 50, 1 << 20)
+            return True
+    return act
+
+
 def asked_more(runs):
     for k in ("alloc_size", "rounded", "device_free"):
         runs[0]["oom"][k] += runs[0]["oom"][k] // 20 + (8 << 20)
@@ -379,5 +415,6 @@ MUTATIONS = {
     "sweep": [("verdicts swapped", swap)], "heatmap": [("verdicts swapped", swap)],
     "allocators": [("peak_reserved", lambda r: more(r, "peak_reserved"))],
     "diff": [("the call site", other_site), ("the kind of the difference", other_kind), ("peak_reserved of B", larger)],
+    "top": [("leak_a_step by a unit", of_leak("leak_a_step")), ("steps_left by one", of_leak("steps_left"))],
     "junit": [("the answer", renamed), ("verdicts swapped", swap)], "explain": [("the request", asked_more)],
 }

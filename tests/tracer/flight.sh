@@ -93,6 +93,7 @@ run view --live --once "$process" -o "$TMP/live.html"
 expect "view --live: a report of what is recorded so far" 0 'live.html'
 check "it is told what it is" grep -q '<h1>Grows by 64 KiB every step' "$TMP/live.html"
 wait "$recorder"
+equal "the record of the whole run says the same" "$("$VRAMCAST" sim "$TMP/l.vct" --no-advice --json | sed -n 's/^ *"leak_a_step": \([0-9]*\),$/\1/p')" 65536
 run top --once "$TMP/l.vct"
 expect "top: what is recorded no more" 1 "" "l.vct is not being recorded now"
 run view --live "$TMP/l.vct" -o "$TMP/over.html"

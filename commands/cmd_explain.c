@@ -93,8 +93,8 @@ static void emit_figures(struct vc_emit *e, const struct vc_oom_text *m,
 	vc_emit_end(e);
 	if (d->has_missing) {
 		vc_emit_object(e, "missing", NULL);
-		vc_emit_uint(e, "at_least", NULL, d->missing_low);
-		vc_emit_uint(e, "at_most", NULL, d->missing_high);
+		vc_emit_uint(e, "at_least", NULL, d->found.lacks_low);
+		vc_emit_uint(e, "at_most", NULL, d->found.lacks_high);
 		vc_emit_end(e);
 	} else {
 		vc_emit_null(e, "missing", NULL);
@@ -103,7 +103,7 @@ static void emit_figures(struct vc_emit *e, const struct vc_oom_text *m,
 
 static void emit_words(struct vc_emit *e, const struct vc_diagnosis *d, bool json)
 {
-	vc_emit_text(e, "cause", NULL, vc_cause_name(d->cause));
+	vc_emit_text(e, "cause", NULL, vc_cause_name(d->found.cause));
 	vc_emit_array(e, "meaning", NULL);
 	for (size_t i = 0; json && i < d->meanings; i++)
 		vc_emit_text(e, NULL, NULL, d->meaning[i]);

@@ -122,16 +122,44 @@ static void find_want(const struct vc_oom_text *m, struct vc_diagnosis *d)
 	}
 }
 
-/* What is missing even if all that is free or stranded could be used. */
-static void find_missing(const struct vc_oom_text *m, struct vc_diagnosis *d)
+/* Memory of processes that are surely not this one: they are named apart from "this process". In a
+ * container our own may appear under a number, so a number alone proves nothing. */
+static uint64_t others(const struct vc_oom_text *m)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; m->figure[VC_FIG_PROCESS].known && i < m->processes; i++)
+		sum += low(&m->process[i].bytes);
+	return sum;
+}
+
+/* What is there for the request if all that is free or stranded could be used. */
+static struct vc_amount all_free(const struct vc_oom_text *m, const struct vc_diagnosis *d)
 {
 	const struct vc_figure *f = &m->figure[VC_FIG_FREE];
 
-	if (!m->figure[VC_FIG_REQUEST].known || !f->known || !d->stranded.known)
-		return;
-	d->has_missing = true;
-	d->missing_low = minus(d->want_low, high(f) + high(&d->stranded));
-	d->missing_high = minus(d->want_high, low(f) + low(&d->stranded));
+	return (struct vc_amount){ low(f) + low(&d->stranded), high(f) + high(&d->stranded) };
+}
+
+/* The record of the failure, as far as the message tells it. */
+static void find_amounts(const struct vc_oom_text *m, struct vc_diagnosis *d)
+{
+	const struct vc_figure *f = m->figure;
+	struct vc_amount there = all_free(m, d);
+	struct vc_findings *to = &d->found;
+
+	*to = (struct vc_findings){ .verdict = VC_OOM, .card = f[VC_FIG_CAPACITY].known,
+				    .at_least = true, .room = f[VC_FIG_CAPACITY].value,
+				    .left = UINT64_MAX, .phase = "", .help = VC_NO_TRY };
+	to->request = to->piece = f[VC_FIG_REQUEST].value;
+	to->free = f[VC_FIG_FREE].value + d->stranded.value;
+	to->floor = minus(to->room, to->free) + to->request;
+	to->others = others(m);
+	d->has_missing = f[VC_FIG_REQUEST].known && f[VC_FIG_FREE].known && d->stranded.known;
+	if (d->has_missing) {
+		to->lacks_low = minus(d->want_low, there.high);
+		to->lacks_high = minus(d->want_high, there.low);
+	}
 }
 
 static void find_outside(const struct vc_oom_text *m, struct vc_diagnosis *d)
@@ -146,21 +174,13 @@ static void find_outside(const struct vc_oom_text *m, struct vc_diagnosis *d)
 	vc_bytes_text(d->outside.value, d->outside.text);
 }
 
-/* Memory of processes that are surely not this one: they are named apart from "this process". In a
- * container our own may appear under a number, so a number alone proves nothing. */
-static uint64_t others(const struct vc_oom_text *m)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; m->figure[VC_FIG_PROCESS].known && i < m->processes; i++)
-		sum += low(&m->process[i].bytes);
-	return sum;
-}
-
 static enum vc_cause cause_of(const struct vc_oom_text *m, const struct vc_diagnosis *d)
 {
 	const struct vc_figure *f = m->figure;
 	struct vc_figure r = reserved_of(m, d), limit = f[VC_FIG_ALLOWED];
+	struct vc_amount request = { low(&f[VC_FIG_REQUEST]), high(&f[VC_FIG_REQUEST]) };
+	struct vc_shortage s = { request, request, { d->want_low, d->want_high }, all_free(m, d),
+				 d->found.others, 0, 0, false };
 
 	if (!strcmp(m->format->tag, "F12-rejected"))
 		return VC_CAUSE_LIMIT;
@@ -179,11 +199,7 @@ static enum vc_cause cause_of(const struct vc_oom_text *m, const struct vc_diagn
 		return VC_CAUSE_LIMIT;
 	if (low(&f[VC_FIG_FREE]) >= high(&f[VC_FIG_REQUEST]))
 		return VC_CAUSE_DEVICE;
-	if (!d->missing_high)
-		return VC_CAUSE_FRAGMENTATION;
-	if (!d->missing_low)
-		return VC_CAUSE_UNDECIDED;
-	return others(m) >= d->missing_high ? VC_CAUSE_OUTSIDE : VC_CAUSE_DEMAND;
+	return vc_cause_of(&s);
 }
 
 /* The last fiftieth of a device: too little for the driver to be a riddle. */
@@ -232,7 +248,7 @@ static const char *figure_of(const struct vc_oom_text *m, const struct vc_diagno
 	return d->stranded.text;
 }
 
-/* Says a text, its {names} replaced by figures; {missing} is at least, {most} at most. */
+/* Says a text, its {names} replaced by figures; {most}: is missing at most. */
 static void say_text(const struct vc_oom_text *m, struct vc_diagnosis *d, const char *text)
 {
 	char line[sizeof(d->meaning[0])], bytes[32];
@@ -247,9 +263,8 @@ static void say_text(const struct vc_oom_text *m, struct vc_diagnosis *d, const 
 		if (!*text)
 			break;
 		k = strcspn(++text, "}");
-		if (!strncmp(text, "missing", k) || !strncmp(text, "most", k))
-			value = vc_bytes_text(text[1] == 'i' ? d->missing_low : d->missing_high,
-					      bytes);
+		if (!strncmp(text, "most", k))
+			value = vc_bytes_text(d->found.lacks_high, bytes);
 		if (n < sizeof(line))
 			n += (size_t)snprintf(line + n, sizeof(line) - n, "%s",
 					      value ? value : figure_of(m, d, text, k));
@@ -300,7 +315,7 @@ static const struct {
 	const char *text[2];
 } meanings[] = {
 	{ VC_CAUSE_IMPOSSIBLE, has_request,
-	  { "That is more than the whole device has ({capacity}): no setting can make it fit.",
+	  { "No setting can make it fit.",
 	    "Look for a shape that multiplies up: a full attention matrix, a one-hot tensor, a "
 	    "cross join, image sizes or sequence lengths that were not cut." } },
 	{ VC_CAUSE_IMPOSSIBLE, NULL,
@@ -333,18 +348,15 @@ static const struct {
 	  { "The device reports {free} free, enough for the request, and refused it all the same: "
 	    "the allocator's cache is not the reason." } },
 	{ VC_CAUSE_FRAGMENTATION, NULL,
-	  { "There is enough memory, but in pieces: {free} free on the device and {stranded} held "
-	    "by the allocator and not in use, in holes between live tensors." } },
+	  { "{free} are free on the device, {stranded} held and not in use, in holes between live "
+	    "tensors.",
+	    "That is this request: what the program needs after it, the message cannot tell." } },
 	{ VC_CAUSE_OUTSIDE, NULL,
-	  { "Even with every hole used at least {missing} would be missing ({free} free, "
-	    "{stranded} held and not in use).",
-	    "Live tensors hold {allocated}; other processes on the device hold more than what is "
+	  { "Live tensors hold {allocated}; other processes on the device hold more than what is "
 	    "missing." } },
 	{ VC_CAUSE_DEMAND, NULL,
-	  { "Even with every hole used at least {missing} would be missing ({free} free, "
-	    "{stranded} held and not in use).",
-	    "Live tensors ({allocated}) leave too little: this is demand, not fragmentation; "
-	    "allocator settings cannot help." } },
+	  { "Live tensors hold {allocated}; with every hole used ({free} free, {stranded} held and "
+	    "not in use) it is not enough: allocator settings cannot help." } },
 	{ VC_CAUSE_UNDECIDED, NULL,
 	  { "Free and stranded memory together are about what was asked for; the message's "
 	    "rounding does not tell whether they would have been enough (missing: 0 to "
@@ -360,10 +372,29 @@ static const struct {
 	  { "The message is cut off or damaged: only the figures that are whole were read." } },
 };
 
+/* What findings say of it, in the words of a run. */
+static void explain_found(struct vc_diagnosis *d)
+{
+	enum vc_cause c = d->found.cause;
+	char text[VC_SAY];
+
+	if (c != VC_CAUSE_FRAGMENTATION && c != VC_CAUSE_OUTSIDE && c != VC_CAUSE_DEMAND &&
+	    (c != VC_CAUSE_IMPOSSIBLE || !d->found.room))
+		return;
+	vc_why_text(&d->found, VC_TERMINAL, text, sizeof(text));
+	say(d, "Cause: %.300s.", text);
+	if (!d->found.lacks_low || c == VC_CAUSE_IMPOSSIBLE)
+		return;
+	vc_less_text(&d->found, false, VC_TERMINAL, text, sizeof(text));
+	say(d, "Would help: %.300s.", text);
+}
+
 static void explain_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 {
+	explain_found(d);
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++) {
-		if (meanings[i].cause != d->cause || (meanings[i].when && !meanings[i].when(m)))
+		if (meanings[i].cause != d->found.cause ||
+		    (meanings[i].when && !meanings[i].when(m)))
 			continue;
 		for (size_t k = 0; k < 2 && meanings[i].text[k]; k++)
 			say_text(m, d, meanings[i].text[k]);
@@ -514,7 +545,7 @@ static void advise_unknown(const struct vc_oom_text *m, struct vc_diagnosis *d)
 
 static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 {
-	switch (d->cause) {
+	switch (d->found.cause) {
 	case VC_CAUSE_IMPOSSIBLE:
 		advise(d, "print the shapes in front of the failing line");
 		advise(d, "attention that never builds the full matrix "
@@ -561,9 +592,9 @@ void vc_explain_diagnose(const struct vc_oom_text *m, struct vc_diagnosis *d)
 	*d = (struct vc_diagnosis){ 0 };
 	find_stranded(m, d);
 	find_want(m, d);
-	find_missing(m, d);
+	find_amounts(m, d);
 	find_outside(m, d);
-	d->cause = cause_of(m, d);
+	d->found.cause = cause_of(m, d);
 	explain_request(m, d);
 	explain_cause(m, d);
 	explain_rest(m, d);

@@ -60,11 +60,10 @@ int vc_explain_read(const char *text, size_t n, struct vc_oom_text *out, struct 
 struct vc_advice { char setting[80]; /* to paste, or "" */ const char *text; };
 
 struct vc_diagnosis {
-	enum vc_cause cause;
-	/* Bytes that are there but not usable (reserved, not in use); and what is missing even if
-	 * all of them were usable: between the two, both 0: nothing is. */
+	struct vc_findings found; /* cause, room, floor, lacks, free, request: as of a run */
+	/* Bytes that are there but not usable: reserved, not in use. */
 	struct vc_figure stranded;
-	bool has_missing; uint64_t missing_low, missing_high;
+	bool has_missing;         /* what is missing even if all of them were usable: found.lacks */
 	struct vc_figure
 		outside; /* capacity - free - reserved: context, libraries, other processes */
 	uint64_t want_low,

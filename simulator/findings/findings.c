@@ -85,26 +85,33 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
+enum vc_cause vc_cause_of(const struct vc_shortage *s)
+{
+	if (s->request.low > s->device.high)
+		return VC_CAUSE_IMPOSSIBLE;
+	if (s->need.high <= s->have.low) /* all that is live would fit */
+		return s->beside ? VC_CAUSE_OUTSIDE : VC_CAUSE_FRAGMENTATION;
+	if (s->need.low <= s->have.high)
+		return VC_CAUSE_UNDECIDED;
+	if (less(s->need.high, s->leak) <= s->have.low)
+		return VC_CAUSE_LEAK;
+	if (s->need.high <= s->all)
+		return VC_CAUSE_LIMIT;
+	return less(s->need.high, s->others) <= s->have.low ? VC_CAUSE_OUTSIDE : VC_CAUSE_DEMAND;
+}
+
 static enum vc_cause cause_of(const struct vc_findings *f, const struct vc_result *r)
 {
-	uint64_t others = r->info.others, all = r->info.capacity;
+	uint64_t all = r->info.capacity, n = r->oom.alloc_size;
 	bool limited = r->info.has_limit && (!all || f->room < all);
+	struct vc_shortage s = { { f->request, f->request }, { f->room, f->room },
+				 { f->floor, f->floor }, { f->room, f->room }, f->others,
+				 r->leak.bytes, limited ? all : 0,
+				 f->others && n && r->oom.device_free + f->others >= n };
 
 	if (f->verdict != VC_OOM || !r->moment.at_oom)
 		return VC_CAUSE_NONE;
-	if (!f->room)
-		return VC_CAUSE_UNKNOWN;
-	if (r->moment.request > f->room)
-		return VC_CAUSE_IMPOSSIBLE;
-	if (f->floor <= f->room) /* all that is live would fit */
-		return others && r->oom.alloc_size && r->oom.device_free + others >=
-							      r->oom.alloc_size ?
-			       VC_CAUSE_OUTSIDE : VC_CAUSE_FRAGMENTATION;
-	if (f->leak && less(f->floor, r->leak.bytes) <= f->room)
-		return VC_CAUSE_LEAK;
-	if (limited && f->floor <= all)
-		return VC_CAUSE_LIMIT;
-	return less(f->floor, others) <= f->room ? VC_CAUSE_OUTSIDE : VC_CAUSE_DEMAND;
+	return f->room ? vc_cause_of(&s) : VC_CAUSE_UNKNOWN;
 }
 
 /* The first that surely fits, else the first that may. */
@@ -130,6 +137,9 @@ struct vc_findings vc_findings_of(const struct vc_result *r)
 
 	find_need(&f, r);
 	f.free = r->moment.cached + r->moment.free;
+	f.request = r->moment.request;
+	f.piece = r->oom.alloc_size ? r->oom.alloc_size : r->oom.request;
+	f.others = r->info.others;
 	f.leak = r->leak.steps ? r->leak.bytes / r->leak.steps : 0;
 	if (f.leak && f.room && f.verdict != VC_OOM)
 		f.left = f.room > f.high ? (f.room - f.high) / f.leak : 0;

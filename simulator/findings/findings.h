@@ -34,6 +34,8 @@ struct vc_findings {
 				   * failed, and what lies beside the allocator */
 	uint64_t lacks_low, lacks_high; /* so much less in use would do; 0: it is not the amount */
 	uint64_t free;            /* at the moment: cached or on the device */
+	uint64_t request, piece, others; /* asked for in vain, so much in one piece; held by other
+					  * processes */
 	uint64_t leak, left;      /* bytes that each step keeps, and so many more steps fit;
 				   * UINT64_MAX: not known */
 	uint64_t step;            /* that was going on at the moment, from 0 */
@@ -42,6 +44,17 @@ struct vc_findings {
 	uint32_t help;            /* the cheapest of r->tries that surely fits, else that may */
 };
 struct vc_findings vc_findings_of(const struct vc_result *r);
+
+/* What the cause follows from. Figures of a run are exact, those of a message are rounded; where
+ * that leaves it open it is UNDECIDED. */
+struct vc_amount { uint64_t low, high; };
+struct vc_shortage {
+	struct vc_amount request, device, need, have;
+	uint64_t others, leak;    /* of the need: of other processes, kept by steps */
+	uint64_t all;             /* there without the limit of this process; 0: it has none */
+	bool beside;              /* what others hold would have been enough for the request */
+};
+enum vc_cause vc_cause_of(const struct vc_shortage *s);
 
 /* "findings": cause, floor, room, lacks, leak, step, phase, and "text" with the sentences below. */
 struct vc_emit;
@@ -61,6 +74,10 @@ enum vc_units { VC_PAGE, VC_TERMINAL };
 void vc_answer_text(const struct vc_result *r, bool by_time, char *buf, size_t cap);
 /* "demand: 51.5 GiB must be there at once, of 39.4 GiB"; "" where there is no cause. */
 void vc_cause_text(const struct vc_result *r, enum vc_units u, char *buf, size_t cap);
+/* The same where all that is known are findings (of a message: advise/explain.h). */
+void vc_why_text(const struct vc_findings *f, enum vc_units u, char *buf, size_t cap);
+/* "at least 1.2 GiB less in use": whole, if the whole need is known. */
+void vc_less_text(const struct vc_findings *f, bool whole, enum vc_units u, char *buf, size_t cap);
 /* What would help: a change that was tried, else the amount, else that nothing is needed. */
 void vc_help_text(const struct vc_result *r, char *buf, size_t cap);
 /* "each step keeps 4 MiB, most of it at train.py:12 step; the card is full after 3 more"; "". */

@@ -240,34 +240,40 @@ static char *amount(uint64_t bytes, uint64_t all, enum vc_units u, char *buf)
 	return buf;
 }
 
+void vc_why_text(const struct vc_findings *f, enum vc_units u, char *buf, size_t cap)
+{
+	uint64_t all = f->floor > f->room ? f->floor : f->room;
+	char a[2 * VC_FORMAT], b[VC_FORMAT];
+
+	amount(f->room, all, u, b);
+	if (f->cause == VC_CAUSE_DEMAND && f->room)
+		snprintf(buf, cap, "demand: %s must be there at once, of %s",
+			 amount(f->floor, all, u, a), b);
+	else if (f->cause == VC_CAUSE_DEMAND)
+		snprintf(buf, cap, "demand: %s are free, in all", amount(f->free, 0, u, a));
+	else if (f->cause == VC_CAUSE_IMPOSSIBLE)
+		snprintf(buf, cap, "demand: one request of %s, of %s",
+			 amount(f->request, all, u, a), b);
+	else if (f->cause == VC_CAUSE_LIMIT)
+		snprintf(buf, cap, "the limit of this process: %s must be there at once, of %s",
+			 amount(f->floor, all, u, a), b);
+	else if (f->cause == VC_CAUSE_FRAGMENTATION)
+		snprintf(buf, cap, "fragmentation: %s are free, but not in one piece of %s",
+			 amount(f->free, f->room, u, a), amount(f->piece, f->room, u, b));
+	else if (f->cause == VC_CAUSE_OUTSIDE)
+		snprintf(buf, cap, "other processes: they hold %s of %s",
+			 amount(f->others, all, u, a), b);
+	else if (f->cause == VC_CAUSE_LEAK)
+		snprintf(buf, cap, "a leak: each step keeps %s", amount(f->leak, 0, u, a));
+	else
+		snprintf(buf, cap, "%s", f->cause ? "not known" : "");
+}
+
 void vc_cause_text(const struct vc_result *r, enum vc_units u, char *buf, size_t cap)
 {
 	struct vc_findings f = vc_findings_of(r);
-	uint64_t all = f.floor > f.room ? f.floor : f.room;
-	char a[2 * VC_FORMAT], b[VC_FORMAT];
 
-	amount(f.room, all, u, b);
-	if (f.cause == VC_CAUSE_DEMAND)
-		snprintf(buf, cap, "demand: %s must be there at once, of %s",
-			 amount(f.floor, all, u, a), b);
-	else if (f.cause == VC_CAUSE_IMPOSSIBLE)
-		snprintf(buf, cap, "demand: one request of %s, of %s",
-			 amount(r->moment.request, all, u, a), b);
-	else if (f.cause == VC_CAUSE_LIMIT)
-		snprintf(buf, cap, "the limit of this process: %s must be there at once, of %s",
-			 amount(f.floor, all, u, a), b);
-	else if (f.cause == VC_CAUSE_FRAGMENTATION)
-		snprintf(buf, cap, "fragmentation: %s are free, but not in one piece of %s",
-			 amount(f.free, f.room, u, a),
-			 amount(r->oom.alloc_size ? r->oom.alloc_size : r->oom.request, f.room, u,
-				b));
-	else if (f.cause == VC_CAUSE_OUTSIDE)
-		snprintf(buf, cap, "other processes: they hold %s of %s",
-			 amount(r->info.others, all, u, a), b);
-	else if (f.cause == VC_CAUSE_LEAK)
-		snprintf(buf, cap, "a leak: each step keeps %s", amount(f.leak, 0, u, a));
-	else
-		snprintf(buf, cap, "%s", f.cause ? "not known" : "");
+	vc_why_text(&f, u, buf, cap);
 }
 
 /* Where a run keeps most of what each step leaves behind. */
@@ -333,6 +339,19 @@ void vc_forecast_text(const struct vc_forecast *f, char *buf, size_t cap)
 		       vc_bytes_text((uint64_t)f->who_growth, a), f->unit);
 }
 
+void vc_less_text(const struct vc_findings *f, bool whole, enum vc_units u, char *buf, size_t cap)
+{
+	char a[VC_FORMAT], b[VC_FORMAT];
+
+	amount(f->lacks_low, f->room, u, a);
+	amount(f->lacks_high, f->room, u, b);
+	if (f->lacks_low < f->lacks_high && f->lacks_low)
+		snprintf(buf, cap, "%s to %s less in use", a, b);
+	else
+		snprintf(buf, cap, "%s%s less in use", f->lacks_low < f->lacks_high ? "up to " :
+			 whole ? "" : "at least ", b);
+}
+
 static void lack_text(const struct vc_result *r, const struct vc_findings *f, char *buf, size_t cap)
 {
 	uint64_t unit = f->room;
@@ -344,13 +363,8 @@ static void lack_text(const struct vc_result *r, const struct vc_findings *f, ch
 	} else if (f->cause == VC_CAUSE_OUTSIDE) {
 		snprintf(buf, cap, "%s that other processes hold",
 			 vc_format_in(f->lacks_high ? f->lacks_high : r->moment.request, unit, a));
-	} else if (f->lacks_low < f->lacks_high && f->lacks_low) {
-		snprintf(buf, cap, "%s to %s less in use", vc_format_in(f->lacks_low, unit, a),
-			 vc_format_in(f->lacks_high, unit, b));
 	} else if (f->lacks_high) {
-		snprintf(buf, cap, "%s%s less in use", f->lacks_low < f->lacks_high ? "up to " :
-			 r->has_interval || r->need ? "" : "at least ",
-			 vc_format_in(f->lacks_high, unit, a));
+		vc_less_text(f, r->has_interval || r->need, VC_PAGE, buf, cap);
 	} else {
 		snprintf(buf, cap, "one piece of %s: %s are free, but in smaller ones",
 			 vc_format_in(r->moment.request, unit, a), vc_format_in(f->free, unit, b));

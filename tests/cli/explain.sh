@@ -50,7 +50,7 @@ run explain --json "$TMP/message"; expect "the variable of that device" 0 'PYTOR
 
 m="CUDA out of memory. Tried to allocate 2.87 GiB (GPU 0; 14.76 GiB total capacity; 8.77 GiB already allocated; 19.75 MiB free; 13.71 GiB reserved in total by PyTorch)"
 printf '%s\n' "$m" > "$TMP/m"
-run explain "$TMP/m"; expect "from a file" 0 'enough memory, but in pieces'
+run explain "$TMP/m"; expect "from a file" 0 'Cause: fragmentation: 4\.96 GiB are free, but not in one piece of 2\.87 GiB'
 printf '%s\n' "$m" | "$VRAMCAST" explain > "$TMP/out" 2> "$TMP/err"; rc=$?; out=$(cat "$TMP/out"); err=$(cat "$TMP/err")
 expect "from standard input" 0 '2.87 GiB'
 gzip -c "$TMP/m" > "$TMP/m.gz"; run explain "$TMP/m.gz"; expect "from a compressed log" 0 '2.87 GiB'

@@ -102,6 +102,10 @@ def counted(m, r):
         (first.startswith(m.group(4) or "") or m.group(4).startswith(first[:140])) # a title that is wrapped
 
 
+def asked(r):
+    return r["oom"]["alloc_size"] or r["oom"]["rounded"]
+
+
 def mean(runs):
     return sum(r["peak_reserved"] // len(runs) for r in runs)
 
@@ -183,7 +187,15 @@ RULES = {
     ],
     "junit": [(r"^(fits|flushes|undecided|oom)\t(.*)$", any_of(lambda m, r: m.group(1) == r["verdict"] and m.group(2) == r["findings"]["text"]["answer"]))],
     "explain": [(r"^(request|free|allocated)\t(\d+)\t(\d+)$", lambda m, x: abs(int(m.group(2)) - {
-        "request": x[0]["oom"]["alloc_size"] or x[0]["oom"]["rounded"], "free": x[0]["oom"]["device_free"], "allocated": x[0]["moment"]["allocated"]}[m.group(1)]) <= int(m.group(3)) + 1)],
+        "request": asked(x[0]), "free": x[0]["oom"]["device_free"], "allocated": x[0]["moment"]["allocated"]}[m.group(1)]) <= int(m.group(3)) + 1),
+        # One request, not the whole run: more may be live later, and what a process holds beside PyTorch is nobody's. Hundredths are added up.
+        (r"^Cause: demand: " + SIZE + " must be there at once, of " + check.LAST, lambda m, x: x[0]["findings"]["cause"] not in ("fragmentation", "impossible_request")
+         and check.UNIT[m.group(2)] * (float(m.group(1)) - 0.05) <= x[0]["findings"]["floor"] and size(m, 3, x[0]["capacity"])),
+        (r"^Cause: demand: one request of " + SIZE, lambda m, x: x[0]["findings"]["cause"] == "impossible_request" and size(m, 1, asked(x[0]))),
+        (r"^Cause: fragmentation: " + SIZE + " are free, but not in one piece of " + check.LAST, lambda m, x: size(m, 3, asked(x[0])) and
+         abs(float(m.group(1)) * check.UNIT[m.group(2)] - x[0]["oom"]["free_in_cache"] - x[0]["oom"]["device_free"]) < 0.03 * check.UNIT[m.group(2)]),
+        (r"^Cause: other processes: they hold ", lambda m, x: x[0]["findings"]["cause"] == "outside"),
+        (r"^Would help: at least " + SIZE + " less in use", lambda m, x: x[0]["findings"]["lacks_high"] > 0)],
 }
 RULES = {k: [(re.compile(p), f) for p, f in v] for k, v in RULES.items()}
 SECONDS, A_STEP = {"seconds": 1, "minutes": 60, "hours": 3600}, 0.5
@@ -259,8 +271,9 @@ def explain(path, options):
     if not message or got["runs"][0]["model"] != "torch":
         return []
     p = subprocess.run((check.VRAMCAST, "explain", "--json"), input=message.encode(), stdout=subprocess.PIPE)
-    figures = json.loads(p.stdout)["figures"] if p.returncode == 0 else {}
-    said = [("explain", "%s\t%d\t%d" % (k, f["bytes"], f["plus_minus"])) for k, f in figures.items() if f and k in ("request", "free", "allocated")]
+    told = json.loads(p.stdout) if p.returncode == 0 else {"figures": {}, "meaning": []}
+    said = [("explain", "%s\t%d\t%d" % (k, f["bytes"], f["plus_minus"])) for k, f in told["figures"].items() if f and k in ("request", "free", "allocated")]
+    said += [("explain", x) for x in told["meaning"]]
     return [View("explain", "explain " + os.path.basename(path), said, got["runs"])]
 
 

@@ -75,7 +75,7 @@ static void messages_from_the_wild_are_read_as_a_person_would(void **state)
 		read_one(unescape(col[5]), &m, &d);
 		figures_text(&m, got, sizeof(got));
 		assert_string_equal(m.format->tag, col[0]);
-		assert_string_equal(vc_cause_name(d.cause), col[1]);
+		assert_string_equal(vc_cause_name(d.found.cause), col[1]);
 		assert_string_equal(m.complete ? "yes" : "no", col[2]);
 		assert_string_equal(got, col[3]);
 		rows++;
@@ -135,7 +135,7 @@ static void a_message_cut_anywhere_gives_no_wrong_figure(void **state)
 			if (m.figure[i].known)
 				assert_string_equal(m.figure[i].text, full.figure[i].text);
 		if (!m.complete)
-			assert_true(d.cause == VC_CAUSE_UNKNOWN);
+			assert_true(d.found.cause == VC_CAUSE_UNKNOWN);
 	}
 }
 
@@ -162,7 +162,7 @@ static void line_ends_colours_and_other_text_around_it_do_not_matter(void **stat
 	assert_string_equal(m.first, "1.13");
 	assert_int_equal(m.messages, 2);
 	assert_int_equal(d.stranded.value, 1ull << 29);
-	assert_true(d.cause == VC_CAUSE_FRAGMENTATION);
+	assert_true(d.found.cause == VC_CAUSE_FRAGMENTATION);
 }
 
 static bool says(const struct vc_diagnosis *d, const char *words)
@@ -195,7 +195,7 @@ static void a_message_cut_before_its_last_sentence_gets_the_same_advice(void **s
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		read_one(text[i], &m, &d);
-		assert_true(d.cause == VC_CAUSE_FRAGMENTATION);
+		assert_true(d.found.cause == VC_CAUSE_FRAGMENTATION);
 		assert_string_equal(d.advice[0].setting,
 				    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
 		assert_false(says(&d, "seem to be on already"));
@@ -210,7 +210,7 @@ static void linux_is_not_blamed_on_windows(void **state)
 
 	(void)state;
 	read_one(REPORT("31.50 GiB", "6.00 GiB"), &m, &d);
-	assert_true(d.cause == VC_CAUSE_OVERSUBSCRIBED);
+	assert_true(d.found.cause == VC_CAUSE_OVERSUBSCRIBED);
 	assert_false(says(&d, "Windows"));
 	assert_true(says(&d, "sleep mode"));
 	read_one("File \"/usr/lib/python3/vllm/worker.py\", line 3\n"
@@ -218,7 +218,7 @@ static void linux_is_not_blamed_on_windows(void **state)
 		 "8.00 GiB of which 3.00 GiB is free. Of the allocated memory 2.00 GiB is "
 		 "allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated." HINT,
 		 &m, &d);
-	assert_true(d.cause == VC_CAUSE_DEVICE);
+	assert_true(d.found.cause == VC_CAUSE_DEVICE);
 	assert_false(says(&d, "Windows"));
 }
 
@@ -247,7 +247,7 @@ static void other_allocators_get_their_own_advice(void **state)
 		 "15.56 GiB. Of the allocated memory 14.10 GiB is allocated by PyTorch, and 150.22 "
 		 "MiB is reserved by PyTorch but unallocated. Please use `empty_cache` to release "
 		 "all unoccupied cached memory.", &m, &d);
-	assert_true(m.complete && d.cause == VC_CAUSE_UNKNOWN);
+	assert_true(m.complete && d.found.cause == VC_CAUSE_UNKNOWN);
 	assert_false(says(&d, "paste the whole message"));
 	assert_true(says(&d, "smaller batch"));
 	read_one("XPU out of memory. Tried to allocate 1.71 GiB (GPU 0; 15.56 GiB total capacity; "
@@ -273,7 +273,7 @@ static void of_several_messages_the_last_whole_one_is_explained(void **state)
 	assert_string_equal(m.figure[VC_FIG_REQUEST].text, "7.00 GiB");
 	assert_int_equal(m.device, 1);
 	assert_string_equal(m.first, "2.5");
-	assert_true(d.cause == VC_CAUSE_DEMAND);
+	assert_true(d.found.cause == VC_CAUSE_DEMAND);
 	assert_true(says(&d, "2 such messages"));
 }
 
@@ -303,7 +303,7 @@ static void absurd_figures_are_left_out(void **state)
 	for (int i = 0; i < VC_FIGURES; i++)
 		assert_false(m.figure[i].known);
 	assert_false(m.complete);
-	assert_true(d.cause == VC_CAUSE_UNKNOWN);
+	assert_true(d.found.cause == VC_CAUSE_UNKNOWN);
 }
 
 int main(void)

@@ -164,7 +164,7 @@ dead.append(dict(action='oom', size=11200 * M, device_free=9000 * M, stream=0, f
 dump('dead.pickle', [trace(0, 8, 0, 9), dead])
 EOF
 run sim "$TMP/leak.pickle" -g t4 --no-verify; expect "sim names a leak" 0 'leak: each step keeps 8\.00 MiB that is never freed .*most of it at train.py:8 remember'
-expect "and how long the card lasts" 0 'the card is full after [0-9]+ more'
+expect "and how long the card lasts" 0 'the card is full after [0-9,]+ more'
 run sim "$TMP/leak.pickle" -g t4 --no-verify --json; expect "for programs, too" 0 '"leak": \{'
 run info "$TMP/leak.pickle" --no-verify; expect "info names it" 0 '^  leak +each step keeps 8\.00 MiB'
 "$VRAMCAST" report "$TMP/leak.pickle" -g t4 --no-verify -o "$TMP/leak.html"; check "report names it" grep -q 'leak: each step keeps 8.00 MiB' "$TMP/leak.html"

@@ -89,7 +89,7 @@ def test_fit_diff_explain():
              "GiB already allocated; 10.25 MiB free; 9.60 GiB reserved in total by PyTorch)"))
     assert "largest that fits" in fit["result"]["content"][0]["text"]
     assert diff["result"]["content"][0]["text"].startswith("B needs more than A")
-    assert "in pieces" in explain["result"]["content"][0]["text"]
+    assert "Cause: fragmentation" in explain["result"]["content"][0]["text"]
 
 
 def test_failures():

@@ -4,7 +4,7 @@
 # make help       the list of targets
 #
 # V=1 show the commands · DEBUG=1 · SAN=address,undefined · COV=1 · CC=clang · DEPS=skip · ARCH=aarch64
-# T=test_codec one test · F='varint*' tests of it by name
+# T="test_codec sim.sh" these tests · F='varint*' tests of it by name
 
 VERSION := 1.0.0
 PREFIX  ?= /usr/local
@@ -146,8 +146,8 @@ ifeq ($(T),)
 check-all: all $(PLAIN)
 	$(Q)$(if $(COV),,SHARED=1) $(RUN_TESTS) $(ONCE)$(if $(COV),; r=$$?; scripts/coverage.sh $(BUILD); exit $$r)
 else
-check-all: all $(filter %/$(T),$(UNIT))
-	$(Q)$(RUN_TESTS) $(filter %/$(T),$(UNIT)) $(filter %/$(T) %/$(T).sh,$(CLI) $(TESTS))
+check-all: all $(filter $(T:%=\%/%),$(UNIT))
+	$(Q)$(RUN_TESTS) $(filter $(T:%=\%/%),$(UNIT)) $(filter $(T:%=\%/%) $(T:%=\%/%.sh),$(CLI) $(TESTS))
 endif
 
 # -g1: a trace with lines needs no more. With -Og instead of -O1 the copy is compiled in two thirds of the time, and runs

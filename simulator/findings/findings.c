@@ -104,7 +104,8 @@ static enum vc_cause cause_of(const struct vc_findings *f, const struct vc_resul
 {
 	uint64_t all = r->info.capacity, n = r->oom.alloc_size;
 	bool limited = r->info.has_limit && (!all || f->room < all);
-	struct vc_shortage s = { { f->request, f->request }, { f->room, f->room },
+	struct vc_amount device = { limited && all ? all : f->room, limited && all ? all : f->room };
+	struct vc_shortage s = { { f->request, f->request }, device,
 				 { f->floor, f->floor }, { f->room, f->room }, f->others,
 				 r->leak.bytes, limited ? all : 0,
 				 f->others && n && r->oom.device_free + f->others >= n };
@@ -129,6 +130,14 @@ static uint32_t best_try(const struct vc_tries *t)
 	return found;
 }
 
+/* Of the device, as far as this process may have it. */
+static uint64_t free_at(const struct vc_result *r)
+{
+	uint64_t left = less(r->info.limit, r->moment.reserved);
+
+	return r->info.has_limit && left < r->moment.free ? left : r->moment.free;
+}
+
 struct vc_findings vc_findings_of(const struct vc_result *r)
 {
 	struct vc_findings f = { .verdict = vc_result_verdict(r), .left = UINT64_MAX,
@@ -136,7 +145,7 @@ struct vc_findings vc_findings_of(const struct vc_result *r)
 				 .at_least = r->trust.endless, .help = best_try(&r->tries) };
 
 	find_need(&f, r);
-	f.free = r->moment.cached + r->moment.free;
+	f.free = r->moment.cached + free_at(r);
 	f.request = r->moment.request;
 	f.piece = r->oom.alloc_size ? r->oom.alloc_size : r->oom.request;
 	f.others = r->info.others;

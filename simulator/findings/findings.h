@@ -33,7 +33,7 @@ struct vc_findings {
 	uint64_t floor;           /* must be there at once: the most live bytes, the request that
 				   * failed, and what lies beside the allocator */
 	uint64_t lacks_low, lacks_high; /* so much less in use would do; 0: it is not the amount */
-	uint64_t free;            /* at the moment: cached or on the device */
+	uint64_t free;            /* at the moment, for this process: cached or on the device */
 	uint64_t request, piece, others; /* asked for in vain, so much in one piece; held by other
 					  * processes */
 	uint64_t leak, left;      /* bytes that each step keeps, and so many more steps fit;

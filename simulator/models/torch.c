@@ -12,6 +12,14 @@ static uint64_t limit_of(const struct vc_model *m, double bytes)
 			       (uint64_t)(t->r->limit_rounds ? floor(bytes + 0.5) : bytes));
 }
 
+static void allow(struct vc_model *m, uint64_t limit)
+{
+	struct torch *t = m->state;
+
+	t->limit = limit;
+	m->now.limit = limit == TORCH_UNLIMITED ? 0 : limit;
+}
+
 static int torch_init(struct vc_model *m, struct vc_error *err)
 {
 	struct torch *t = m->state;
@@ -48,8 +56,8 @@ static int torch_init(struct vc_model *m, struct vc_error *err)
 			       r->major, r->minor, m->conf, note);
 	t->initial_max_split = (int64_t)t->conf.max_split;
 	if (r->opt_fraction && t->conf.fraction < 1)
-		t->limit = limit_of(m, t->conf.fraction *
-				    (double)vc_device_config(m->device)->prop_total);
+		allow(m, limit_of(m, t->conf.fraction *
+				  (double)vc_device_config(m->device)->prop_total));
 	torch_refresh(t);
 	return VC_OK;
 }
@@ -122,9 +130,7 @@ static int torch_fraction(struct vc_model *m, double f, struct vc_error *err)
 			torch_raise(t, "0 <= fraction && fraction <= 1 INTERNAL ASSERT FAILED");
 		return VC_RAISED;
 	}
-	t->limit = limit_of(m, bytes);
-	if (t->r->limit_of_prop && f >= 1)
-		t->limit = TORCH_UNLIMITED;
+	allow(m, t->r->limit_of_prop && f >= 1 ? TORCH_UNLIMITED : limit_of(m, bytes));
 	torch_refresh(t);
 	return VC_DONE;
 }

@@ -130,6 +130,12 @@ static int has_one_stream(const struct vc_engine *e, const struct vc_event *ev,
 		vc_fail(err, VC_EFORMAT, "event %" PRIu64 ": a block of all streams", e->index);
 }
 
+static void count_refused(struct vc_engine *e, int answer)
+{
+	if (answer == VC_REFUSED && !e->stats.ooms++)
+		e->stats.limit = e->model.now.limit;
+}
+
 static INLINE int do_alloc(struct vc_engine *e, const struct vc_event *ev, bool alert,
 			   struct vc_error *err)
 {
@@ -158,8 +164,7 @@ static INLINE int do_alloc(struct vc_engine *e, const struct vc_event *ev, bool 
 		count_live(e, l, ev->size);
 		return tell_if(e, ev, &l->block, r, alert, err);
 	}
-	if (r == VC_REFUSED)
-		e->stats.ooms++;
+	count_refused(e, r);
 	e->alone |= r == VC_RAISED || rq.exact;
 	if (!e->begun && begin_observers(e, err) < 0) /* while the starting heap is rebuilt */
 		return err ? (int)err->status : VC_ENOMEM;
@@ -216,7 +221,7 @@ static int do_oom(struct vc_engine *e, const struct vc_event *ev, struct vc_erro
 	VC_TRY(r = e->model.type->alloc(&e->model, &rq, &b, err));
 	if (r != VC_DONE) {
 		e->alone |= r == VC_RAISED;
-		e->stats.ooms += r == VC_REFUSED;
+		count_refused(e, r);
 		e->stopped = e->run->stop_at_oom;
 		return tell(e, ev, NULL, r, err);
 	}

@@ -73,11 +73,8 @@ static int fill_info(const struct vc_job *job, const struct vc_plan *p, struct v
 	i->others = p->others + (p->tenants ? p->tenants->others : 0);
 	i->device = job->rec->device->device;
 	i->owner = p->model->owner ? p->model->owner : p->model->name;
-	if (p->fraction >= 0) {
-		i->has_limit = true;
-		i->limit = (uint64_t)(p->fraction * (double)(p->capacity ? p->capacity :
-									   VC_DEVICE_UNLIMITED));
-	}
+	i->limit = out->stats.limit;
+	i->has_limit = i->limit;
 	if (copy_text(&i->model, p->model->name) && copy_text(&i->params, p->params) &&
 	    copy_text(&i->torch, p->torch[0] ? p->torch : NULL) && copy_text(&i->conf, p->conf) &&
 	    copy_text(&i->trace, slash ? slash + 1 : path) && copy_text(&i->gpu, p->device) &&

@@ -8,6 +8,7 @@ import html
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 
@@ -153,7 +154,8 @@ RULES = [
      lambda m, r, f: f["cause"] == "demand" and size(m, 1, f["floor"]) and size(m, 3, f["room"])),
     (r"demand: one request of " + SIZE, lambda m, r, f: f["cause"] == "impossible_request" and size(m, 1, r["moment"]["request"])),
     (r"fragmentation: " + SIZE + " are free, but not in one piece of",
-     lambda m, r, f: f["cause"] == "fragmentation" and size(m, 1, r["moment"]["cached"] + r["moment"]["device_free"])),
+     lambda m, r, f: f["cause"] == "fragmentation" and size(m, 1, r["moment"]["cached"] + min(
+         [r["moment"]["device_free"]] + [l - r["moment"]["reserved"] for l in [r["limit"]] if l]))),
     (r"the limit of this process: " + SIZE + " must be", lambda m, r, f: f["cause"] == "limit" and size(m, 1, f["floor"])),
     (r"other processes: they hold ", lambda m, r, f: f["cause"] == "outside"),
     (r"a leak: each step keeps " + SIZE, lambda m, r, f: f["cause"] == "leak" and size(m, 1, f["leak_a_step"])),
@@ -220,7 +222,7 @@ def contradictions(case, record, spoken=None):
 def walk(path, device):
     """The most that is live at once, in units of 512 bytes; calls; what each marked step leaves behind, bytes as asked for.
     What is freed behind the last allocation is freed because the program ends."""
-    live, now, most, allocs, frees, marks, born, died, last = {}, 0, 0, 0, 0, 0, [], {}, 0
+    live, now, most, allocs, frees, marks, born, died, last, allowed = {}, 0, 0, 0, 0, 0, [], {}, 0, None
     p = subprocess.Popen((VRAMCAST, "dump", path), stdout=subprocess.PIPE, text=True)
     for n, line in enumerate(p.stdout):
         w = line.split()
@@ -229,7 +231,9 @@ def walk(path, device):
             marks += 1
         if at.get("device") != str(device):
             continue
-        if w[2] == "alloc":
+        if w[2] == "fraction":
+            allowed = struct.unpack("d", struct.pack("Q", int(at["size"])))[0]
+        elif w[2] == "alloc":
             size = (int(at["size"]) + 511) // 512 * 512
             live[at["id"]] = size
             born.append((at["id"], marks, int(at["size"])))
@@ -245,7 +249,7 @@ def walk(path, device):
     for name, step, size in born:
         if died.get(name, last + 1) > last:
             kept[step] = kept.get(step, 0) + size
-    return {"most": most, "allocs": allocs, "frees": frees, "marks": marks, "kept": [kept.get(i, 0) for i in range(1, marks)]}
+    return {"most": most, "allocs": allocs, "frees": frees, "marks": marks, "allowed": allowed, "kept": [kept.get(i, 0) for i in range(1, marks)]}
 
 
 def walked(case, path):
@@ -257,6 +261,8 @@ def walked(case, path):
         found.append("%d allocations are walked, %d told" % (w["allocs"], t["allocs"]))
     if w["most"] != case.record["lower_bound"]:
         found.append("%d are live at once, the record says %d" % (w["most"], case.record["lower_bound"]))
+    if w["allowed"] and case.record["capacity"] and abs((case.record["limit"] or 0) - w["allowed"] * case.record["capacity"]) > 1:
+        found.append("the program allows itself %g of %d, the record says %s" % (w["allowed"], case.record["capacity"], case.record["limit"]))
     # The record counts places that keep something in every step: all that is kept is at least that.
     if told and len(w["kept"]) > 2 and not 0.9 * min(w["kept"]) <= told <= max(w["kept"]):
         found.append("steps keep %s, the record says %d" % (w["kept"], told))

@@ -68,9 +68,10 @@ static void every_byte_of_the_card_has_a_line(const char *what, const struct vc_
 			 (unsigned long long)l.live, (unsigned long long)l.waiting,
 			 (unsigned long long)l.returnable, (unsigned long long)l.stranded,
 			 (unsigned long long)l.reserved);
-	if (l.at_oom && l.capacity && l.free != r->oom.device_free)
-		fail_msg("%s: %llu free, the device had %llu", what, (unsigned long long)l.free,
-			 (unsigned long long)r->oom.device_free);
+	uint64_t left = l.limited ? r->info.limit - r->moment.reserved : r->oom.device_free;
+	if (l.at_oom && l.capacity && l.free != left)
+		fail_msg("%s: %llu free, there were %llu for this process", what,
+			 (unsigned long long)l.free, (unsigned long long)left);
 	vc_classes_fini(&c);
 }
 

@@ -323,7 +323,7 @@ static int draw(const struct vc_side x[2], const struct vc_diff *d, const struct
 
 	both[1].diff = d;
 	snprintf(params, sizeof(params), "theme=%.40s,width=%.40s", c->theme ? c->theme : "auto",
-		 c->width ? c->width : "1200");
+		 c->width ? c->width : "0");
 	return vc_write_results(&(struct vc_results){ both, 2 }, sink, params, c->output, err);
 }
 

@@ -16,7 +16,6 @@ void vc_heap_measure(const struct vc_heap_map *h, struct vc_heap_facts *f)
 			f->reserved += x->size;
 			continue;
 		}
-		f->pieces++;
 		if (x->what != 3) {
 			f->live += x->size;
 			continue;

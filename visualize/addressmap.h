@@ -7,7 +7,7 @@
 
 struct vc_heap_facts {
 	uint64_t reserved, live, free, largest_free, per_row;
-	size_t segments, pieces;
+	size_t segments;
 	int rows;
 	bool used[VC_SLOTS];
 };

@@ -6,16 +6,20 @@
 
 enum { FACTS = 8, STEP = 210, GAP = 240, NAME = 2700 };
 
-struct fact { const char *label, *color; char text[400]; };
-struct facts { struct fact at[FACTS]; size_t n; };
+struct facts { struct vc_fact at[FACTS]; size_t n; };
+
+char *vc_fact_of(struct vc_fact *f, const char *label, const char *color)
+{
+	f->color = color;
+	snprintf(f->label, sizeof(f->label), "%s", label);
+	*f->text = '\0';
+	return f->text;
+}
 
 static char *add(struct facts *f, const char *label, const char *color)
 {
-	f->at[f->n] = (struct fact){ .label = label, .color = color };
-	return f->at[f->n++].text;
+	return vc_fact_of(&f->at[f->n++], label, color);
 }
-
-#define TEXT sizeof(((struct fact *)0)->text)
 
 static void verdict(struct facts *f, const struct vc_result *r)
 {
@@ -24,9 +28,9 @@ static void verdict(struct facts *f, const struct vc_result *r)
 	char a[2 * VC_FORMAT], *to = add(f, "verdict", color);
 
 	if (card || vc_result_verdict(r) != VC_FITS)
-		snprintf(to, TEXT, "%s", word);
+		snprintf(to, VC_FACT, "%s", word);
 	else
-		snprintf(to, TEXT, "%s %s, %s", r->stats.allocs ? "needs" : "holds",
+		snprintf(to, VC_FACT, "%s %s, %s", r->stats.allocs ? "needs" : "holds",
 			 r->has_interval ? vc_format_band(r->low, r->high, a) :
 					   vc_format_bytes(r->stats.peak_reserved, a),
 			 r->leak.steps ? "and grows" : "no card given");
@@ -41,28 +45,29 @@ static struct facts facts_of(const struct vc_result *r, bool by_time, unsigned a
 		verdict(&f, r);
 	if (asked & VC_ASK_WHEN)
 		vc_when_text(r, by_time, add(&f, r->moment.at_oom ? "fails at" : "fullest at",
-					     "fg"), TEXT);
+					     "fg"), VC_FACT);
 	if (asked & VC_ASK_WHO)
-		vc_who_text(r, add(&f, "held most by", "fg"), TEXT);
+		vc_who_text(r, add(&f, "held most by", "fg"), VC_FACT);
 	if (asked & VC_ASK_STRANDED)
-		vc_stranded_text(r, add(&f, r->moment.splits ? "stranded" : "cached", "fg"), TEXT);
+		vc_stranded_text(r, add(&f, r->moment.splits ? "stranded" : "cached", "fg"),
+				 VC_FACT);
 	vc_cause_text(r, VC_PAGE, cause, sizeof(cause));
 	if (asked & VC_ASK_HELP && *cause)
-		snprintf(add(&f, "cause", "fg"), TEXT, "%.390s", cause);
+		snprintf(add(&f, "cause", "fg"), VC_FACT, "%.390s", cause);
 	if (asked & VC_ASK_HELP)
-		vc_help_text(r, add(&f, "would help", "fg"), TEXT);
+		vc_help_text(r, add(&f, "would help", "fg"), VC_FACT);
 	if ((asked & VC_ASK_TRUST) && r->trust.level)
-		snprintf(add(&f, "trust", "fg"), TEXT, "%s", vc_level_name(r->trust.level));
+		snprintf(add(&f, "trust", "fg"), VC_FACT, "%s", vc_level_name(r->trust.level));
 	return f;
 }
 
 /* In a row, wrapped; the baseline of the last line. */
-static int flow(struct vc_page *p, struct vc_box at, const struct facts *f)
+static int flow(struct vc_page *p, struct vc_box at, const struct vc_fact *f, size_t n)
 {
 	int x = at.x, y = at.y, right = at.x + at.w;
 
-	for (size_t i = 0; i < f->n; i++) {
-		const struct fact *k = &f->at[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct vc_fact *k = &f[i];
 		struct vc_label l = { 0, 0, VC_T_BODY, VC_START, "mut", 0, false, false };
 		struct vc_label v = { 0, 0, VC_T_STRONG, VC_START, k->color, 0, false, false };
 		int name = vc_svg_measure(&l, k->label).w + 60;
@@ -86,6 +91,14 @@ static int flow(struct vc_page *p, struct vc_box at, const struct facts *f)
 	return y;
 }
 
+int vc_page_row(struct vc_page *p, int y, const struct vc_fact *f, size_t n)
+{
+	vc_svg_put(&p->svg, "<g>\n");
+	y = flow(p, (struct vc_box){ VC_MARGIN, y + 70, p->w - 2 * VC_MARGIN, 0 }, f, n);
+	vc_svg_put(&p->svg, "</g>\n");
+	return y + 210;
+}
+
 static bool is_timed(const struct vc_page *p, const struct vc_result *r)
 {
 	return r->curve.n ? vc_wants_time(p->cfg, r) : r->stats.has_times;
@@ -100,10 +113,7 @@ int vc_page_facts(struct vc_page *p, int y, const struct vc_result *r)
 		return y;
 	f = facts_of(r, is_timed(p, r), VC_ASK_WHEN | VC_ASK_WHO | VC_ASK_STRANDED | VC_ASK_HELP |
 		     (card ? 0u : VC_ASK_VERDICT));
-	vc_svg_put(&p->svg, "<g>\n");
-	y = flow(p, (struct vc_box){ VC_MARGIN, y + 70, p->w - 2 * VC_MARGIN, 0 }, &f);
-	vc_svg_put(&p->svg, "</g>\n");
-	return y + 210;
+	return vc_page_row(p, y, f.at, f.n);
 }
 
 static bool same(const struct facts *a, const struct facts *b)
@@ -120,7 +130,7 @@ static bool same(const struct facts *a, const struct facts *b)
 static bool gather(const struct vc_page *p, const struct vc_subject *of, size_t n, size_t i,
 		   unsigned asked, struct facts *f)
 {
-	struct fact under = { .label = "under", .color = "fg" };
+	struct vc_fact under = { .label = "under", .color = "fg" };
 	struct facts all = { .n = 0 };
 
 	*f = facts_of(of[i].r, is_timed(p, of[i].r), asked);
@@ -134,7 +144,7 @@ static bool gather(const struct vc_page *p, const struct vc_subject *of, size_t 
 			continue;
 		if (k < i)
 			return false;
-		snprintf(under.text + strlen(under.text), TEXT - strlen(under.text), "%s%s",
+		snprintf(under.text + strlen(under.text), VC_FACT - strlen(under.text), "%s%s",
 			 *under.text ? ", " : "", of[k].under);
 	}
 	if (of[i].under)
@@ -181,7 +191,7 @@ int vc_page_facts_of(struct vc_page *p, int y, const struct vc_subject *of, size
 			y += narrow ? STEP : 0;
 		}
 		name = of[i].name;
-		y = flow(p, (struct vc_box){ left, y, right - left, 0 }, &f);
+		y = flow(p, (struct vc_box){ left, y, right - left, 0 }, f.at, f.n);
 		vc_svg_put(&p->svg, "</g>\n");
 	}
 	return *name ? y + 150 : y;

@@ -7,7 +7,7 @@
 
 enum { MOST_PHASES = 400 }; /* boxes of the phase strip: narrower ones become one */
 
-/* The most reserved bytes between two x, so that a card can stand where the plot is empty;
+/* The most reserved bytes between two x, so that a label can stand where the plot is empty;
  * *least, when wanted, gets the fewest. */
 static uint64_t reserved_between(const struct vc_plot *p, int x0, int x1, uint64_t *least)
 {
@@ -29,106 +29,15 @@ static uint64_t reserved_between(const struct vc_plot *p, int x0, int x1, uint64
 	return most;
 }
 
-/* Where a column stands, and how high it is filled. */
-struct filled { int x0, x1, used, reserved; };
-
-static struct filled *fill_of(const struct vc_plot *p)
+/* The label of the mark beside its triangle, on the side that has more room. */
+static void oom_label(struct vc_plot *p, int x)
 {
-	struct filled *f = malloc((p->k->n + 1) * sizeof(*f));
+	bool left = x > p->box.x + p->box.w / 2;
+	char text[VC_SAY];
 
-	for (size_t i = 0; f && i < p->k->n; i++) {
-		const struct vc_column *c = &p->k->at[i];
-		uint64_t w = (uint64_t)p->box.w;
-
-		f[i] = (struct filled){ p->box.x + (int)(c->from * w / p->k->width),
-					p->box.x + (int)(c->to * w / p->k->width),
-					vc_plot_y(p, p->base + c->allocated_max),
-					vc_plot_y(p, p->base + c->reserved_max) };
-	}
-	return f;
-}
-
-/* How much a card at b would cover: bytes in use count twice, cached ones once. */
-static uint64_t covered(const struct filled *f, size_t n, struct vc_box b)
-{
-	uint64_t sum = 0;
-	int end = b.y + b.h;
-
-	for (size_t i = 0; i < n; i++) {
-		int x0 = f[i].x0 < b.x ? b.x : f[i].x0;
-		int x1 = f[i].x1 > b.x + b.w ? b.x + b.w : f[i].x1;
-		int used = f[i].used < b.y ? b.y : f[i].used;
-		int reserved = f[i].reserved < b.y ? b.y : f[i].reserved;
-
-		if (x1 > x0)
-			sum += (uint64_t)(x1 - x0) * (uint64_t)((used < end ? end - used : 0) +
-							       (reserved < end ? end - reserved :
-										 0));
-	}
-	return sum;
-}
-
-/* Over a label, or a line that says when or how much? */
-static bool in_the_way(const struct vc_plot *p, struct vc_box b, int x)
-{
-	int line = p->has_capacity ? vc_plot_y(p, p->capacity) : p->box.y - 1000;
-
-	return !vc_svg_is_clear(&p->page->svg, b) || (x > b.x - 100 && x < b.x + b.w + 100) ||
-	       (line > b.y - 60 && line < b.y + b.h + 60);
-}
-
-/* The card that tells the story, in the emptiest part of the plot; of equal ones the one furthest
- * to the right, and below the capacity before above it. */
-static struct vc_box oom_place(const struct vc_plot *p, int x, int w, int h)
-{
-	const struct vc_box *b = &p->box;
-	struct vc_box best = { b->x + 100, b->y + b->h - h - 180, w, h };
-	struct filled *f = fill_of(p);
-	uint64_t least = UINT64_MAX;
-
-	for (int y = b->y + b->h - h - 100; f && y >= b->y + 60; y -= 100)
-		for (int at = b->x + b->w - w - 100; at >= b->x + 50; at -= 150) {
-			struct vc_box to = { at, y, w, h };
-			uint64_t cost = in_the_way(p, to, x) ? UINT64_MAX :
-							       covered(f, p->k->n, to);
-
-			if (cost < least) {
-				least = cost;
-				best = to;
-			}
-		}
-	free(f);
-	if (least == UINT64_MAX) { /* no room beside the line */
-		best.x = x - w - 150 >= b->x + 50 ? x - w - 150 : x + 150;
-		best.x = best.x + w > b->x + b->w - 50 ? b->x + b->w - w - 50 : best.x;
-	}
-	return best;
-}
-
-static void oom_card(struct vc_plot *p, int x)
-{
-	struct vc_svg *s = &p->page->svg;
-	char line[VC_FAILURE_LINES][120];
-	struct vc_label l = { 0, 0, VC_T_BODY, VC_START, "fg", 0, false, false };
-	int w = 0, h;
-
-	vc_failure_lines(p->c->r, p->k->by_time, line);
-	for (int i = 0; i < VC_FAILURE_LINES; i++) {
-		l.style = i && i + 1 < VC_FAILURE_LINES ? VC_T_BODY : VC_T_STRONG;
-		int one = vc_svg_measure(&l, line[i]).w;
-		w = one > w ? one : w;
-	}
-	w = w + 320 > p->box.w - 200 ? p->box.w - 200 : w + 320;
-	h = VC_FAILURE_LINES * 190 + 150;
-	struct vc_box b = oom_place(p, x, w, h);
-	vc_svg_put(s, "<rect class=\"bg bads\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\" "
-		   "rx=\"8\" style=\"stroke-width:1.2\" fill-opacity=\".93\"/>\n",
-		   b.x, b.y, b.w, b.h);
-	for (int i = 0; i < VC_FAILURE_LINES; i++)
-		vc_svg_say(s, line[i], b.x + 160, b.y + 220 + i * 190,
-			   i && i + 1 < VC_FAILURE_LINES ? VC_T_BODY : VC_T_STRONG, VC_START,
-			   i ? "fg" : "bad", w - 300);
-	vc_svg_keep_clear(s, b);
+	vc_failure_text(p->c->r, p->k->by_time, text, sizeof(text));
+	vc_svg_say(&p->page->svg, text, left ? x - 120 : x + 120, p->box.y - 60, VC_T_STRONG,
+		   left ? VC_END : VC_START, "bad", p->box.w / 2);
 }
 
 void vc_plot_oom(struct vc_plot *p)
@@ -142,7 +51,7 @@ void vc_plot_oom(struct vc_plot *p)
 	vc_svg_vline(s, "bads", x, p->box.y - 60, p->box.h + 60);
 	vc_svg_put(s, "<path class=\"bad\" d=\"M%c %ch14l-7 11z\"/>\n", x - 70, p->box.y - 140);
 	if (p->box.h > 2000 && p->box.w > 4000)
-		oom_card(p, x);
+		oom_label(p, x);
 }
 
 /* One triangle per cache flush, at most one per column; the count in words at the last. */
@@ -486,7 +395,7 @@ static void lane(struct vc_plot *p, int y, const struct lane *n)
 
 	vc_svg_label(s, &l, n->name);
 	l.y = y + 300;
-	l.style = VC_T_TINY;
+	l.style = VC_T_SMALL;
 	vc_svg_label(s, &l, n->most_text);
 	vc_svg_hline(s, "gr", p->box.x, y + h + 5, p->box.w);
 	vc_svg_put(s, "<path class=\"%s\" d=\"", n->klass);

@@ -112,7 +112,6 @@ static const struct { const char *klass; struct vc_font font; } styles[VC_T_STYL
 	[VC_T_SMALL]  = { "sm", { 115, false, false } },
 	[VC_T_KPI]    = { "k", { 230, true, false } },
 	[VC_T_MONO]   = { "m", { 115, false, true } },
-	[VC_T_TINY]   = { "ti", { 100, false, false } },
 };
 
 struct vc_font vc_text_font(enum vc_text_style style)

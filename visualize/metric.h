@@ -13,7 +13,7 @@ struct vc_font { int size; bool bold, mono; }; /* size in tenths of a pixel */
 
 /* The kinds of text a picture has. */
 enum vc_text_style {
-	VC_T_TITLE, VC_T_HEAD, VC_T_BODY, VC_T_STRONG, VC_T_SMALL, VC_T_KPI, VC_T_MONO, VC_T_TINY,
+	VC_T_TITLE, VC_T_HEAD, VC_T_BODY, VC_T_STRONG, VC_T_SMALL, VC_T_KPI, VC_T_MONO,
 	VC_T_STYLES
 };
 struct vc_font vc_text_font(enum vc_text_style style);

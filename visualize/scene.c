@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scene.c - the page: title and verdict, tiles, legend, footer. */
+/* scene.c - the page: title and verdict, legend, footer. */
 #include "visualize/scene.h"
 
 #include "common/io.h"
@@ -8,9 +8,10 @@ const struct vc_param vc_picture_params[] = { VC_PICTURE_PARAMS, VC_PARAM_END };
 
 const struct vc_picture *vc_picture_config(const void *config, struct vc_picture *fallback)
 {
-	if (config)
-		return config;
-	*fallback = (struct vc_picture){ .width = 1200, .footer = true, .background = true };
+	*fallback = config ? *(const struct vc_picture *)config :
+			     (struct vc_picture){ .footer = true, .background = true };
+	if (!fallback->width) /* a page's text is 17 cm wide: the smallest words have 8 points */
+		fallback->width = fallback->theme == VC_THEME_PRINT ? 680 : 1200;
 	return fallback;
 }
 
@@ -132,24 +133,38 @@ int vc_page_lines(struct vc_page *p, struct vc_label *l, const char *text, int l
 	return l->y;
 }
 
-int vc_page_header(struct vc_page *p, const char *title, const char *subtitle,
+/* The lines below the title; the baseline of the last. */
+static int under_title(struct vc_page *p, const char *text, const struct vc_result *r, int y)
+{
+	struct vc_label l = { VC_MARGIN, y, VC_T_BODY, VC_START, "mut", p->w - 2 * VC_MARGIN,
+			      false, false };
+	char all[1400], place[640] = "";
+
+	if (r && !p->cfg->no_head)
+		vc_place_text(r, place, sizeof(place));
+	snprintf(all, sizeof(all), "%.700s%s%s", text, *text && *place ? " \xC2\xB7 " : "", place);
+	return *all ? vc_page_lines(p, &l, all, 0, 180, p->w < VC_NARROW ? 4 : 2) : y;
+}
+
+int vc_page_header(struct vc_page *p, const char *title, const char *text,
 		   const struct vc_result *r)
 {
 	bool narrow = p->w < VC_NARROW;
 	int wide = p->w - 2 * VC_MARGIN, pill, y;
 	struct vc_label l = { VC_MARGIN, 420, VC_T_TITLE, VC_START, "fg", wide, false, false };
+	const struct vc_result *card = r && (r->info.capacity || r->info.has_limit) ? r : NULL;
 
-	r = r && (r->info.capacity || r->info.has_limit) ? r : NULL; /* nothing to fit into */
-	pill = r && !narrow ? verdict_pill(p, r, 200) + 200 : 0;
+	if (p->cfg->no_head)
+		return under_title(p, text, r, *text ? 280 : 60) + 160;
+	pill = card && !narrow ? verdict_pill(p, r, 200) + 200 : 0;
 	title = *p->cfg->title ? p->cfg->title : title;
 	struct vc_label whole = l;
 	whole.max = 0;
 	if (narrow && vc_svg_measure(&whole, title).w > 2 * wide)
 		l.style = VC_T_HEAD; /* it would fill the picture */
 	y = vc_page_lines(p, &l, title, pill, l.style == VC_T_HEAD ? 200 : 270, 4);
-	l = (struct vc_label){ VC_MARGIN, y + 220, VC_T_BODY, VC_START, "mut", wide, false, false };
-	y = vc_page_lines(p, &l, subtitle, 0, 180, narrow ? 4 : 2);
-	if (r && narrow) {
+	y = under_title(p, text, r, y + 220);
+	if (card && narrow) {
 		verdict_pill(p, r, y + 140);
 		y += 390;
 	}
@@ -191,30 +206,6 @@ int vc_page_notice(const struct vc_picture *cfg, const char *title, const char *
 					  card.w - 400, false, false }, why, 0, 200, 3);
 	vc_page_footer(&p, y + 1480, "", "vramcast " VC_VERSION);
 	return vc_page_end(&p, y + 1800, out, err);
-}
-
-int vc_page_tiles(struct vc_page *p, int y, const struct vc_tile *t, size_t n)
-{
-	size_t row = p->w < VC_NARROW ? 2 : n;
-	int gap = 120, h = 780, w = (p->w - 2 * VC_MARGIN - gap * ((int)row - 1)) / (int)row;
-
-	for (size_t i = 0; i < n; i++) {
-		struct vc_box b = { VC_MARGIN + (int)(i % row) * (w + gap),
-			y + (int)(i / row) * (h + gap), w, h };
-		struct vc_label l = { b.x + 140, b.y + 220, VC_T_SMALL, VC_START,
-				     "mut",     w - 200,   false,      false };
-		vc_svg_rect(&p->svg, "card", b, 80);
-		vc_svg_label(&p->svg, &l, t[i].label);
-		l.style = VC_T_KPI;
-		l.color = t[i].color;
-		l.y = b.y + 480;
-		vc_svg_label(&p->svg, &l, t[i].value);
-		l.style = VC_T_SMALL;
-		l.color = "mut";
-		l.y = b.y + 670;
-		vc_svg_label(&p->svg, &l, t[i].note);
-	}
-	return y + (int)((n + row - 1) / row) * (h + gap) + 60;
 }
 
 int vc_page_legend(struct vc_page *p, struct vc_box at, const struct vc_key *key, size_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scene.h - what all pictures have in common: the page with title and verdict, tiles, legend,
+/* scene.h - what all pictures have in common: the page with title and verdict, facts, legend,
  * footer, and the plot of memory over time. Lengths are tenths of a pixel. */
 #pragma once
 
@@ -18,7 +18,7 @@ struct vc_picture {
 	uint64_t width; /* pixels */
 	uint64_t x;     /* 0 time where known, 1 time, 2 events */
 	bool footer, background;
-	bool no_facts; /* no parameter: pictures in the report leave out what its head says */
+	bool no_head, no_facts; /* no parameters: the report that it stands in says them */
 	char title[VC_PARAM_TEXT];
 };
 #define VC_PICTURE_PARAMS                                                                        \
@@ -31,8 +31,8 @@ struct vc_picture {
 		{ "width",                                                                        \
 		 VC_P_UINT,                                                                      \
 		 offsetof(struct vc_picture, width),                                             \
-		 "1200",                                                                         \
-		 "pixels; below 900 the layout is a narrow one",                                 \
+		 "0",                                                                            \
+		 "pixels; below 900 the layout is a narrow one; 0: 1200, and 680 to print",       \
 		 NULL },                                                                          \
 		{ "x",                                                                            \
 		 VC_P_ENUM,                                                                      \
@@ -58,7 +58,7 @@ struct vc_picture {
 			"instead of the picture's own title", NULL                               \
 	}
 extern const struct vc_param vc_picture_params[];
-/* The given config, or the defaults put into *fallback. */
+/* What is given, with its defaults, in *fallback; config NULL: all of them. */
 const struct vc_picture *vc_picture_config(const void *config, struct vc_picture *fallback);
 
 enum { VC_MARGIN = 280, VC_NARROW = 9000 };
@@ -74,9 +74,9 @@ struct vc_page {
 /* Opens the document; its height is known at the end. */
 void vc_page_begin(struct vc_page *p, const struct vc_picture *cfg, const char *title,
 		   const char *description);
-/* The answer, lines below it, and the verdict at the right (r NULL, or without a card: none).
- * Returns the y below. */
-int vc_page_header(struct vc_page *p, const char *title, const char *subtitle,
+/* The answer, lines below it (they end with what the run r is), and the verdict at the right (r
+ * NULL, or without a card: none). Returns the y below. */
+int vc_page_header(struct vc_page *p, const char *title, const char *text,
 		   const struct vc_result *r);
 /* A line, then small text at the left (settings) and at the right. */
 void vc_page_footer(struct vc_page *p, int y, const char *left, const char *right);
@@ -105,8 +105,12 @@ int vc_page_facts_of(struct vc_page *p, int y, const struct vc_subject *of, size
 /* Of a run that grows: the peak of each step, and how it goes on up to the capacity. */
 int vc_page_growth(struct vc_page *p, int y, const struct vc_result *r);
 
-struct vc_tile { char label[48], value[48], note[96]; const char *color; };
-int vc_page_tiles(struct vc_page *p, int y, const struct vc_tile *t, size_t n); /* the y below */
+/* What is said beside a label, in a row that wraps; the y below. */
+enum { VC_FACT = 400 };
+struct vc_fact { const char *color; char label[48], text[VC_FACT]; };
+/* Label and colour are set; what is said of it goes to what this returns. */
+char *vc_fact_of(struct vc_fact *f, const char *label, const char *color);
+int vc_page_row(struct vc_page *p, int y, const struct vc_fact *f, size_t n);
 
 /* Entries in a row, wrapped at `w`. */
 struct vc_key { const char *klass, *text; enum { VC_KEY_BOX, VC_KEY_LINE } shape; };

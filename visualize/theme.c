@@ -92,7 +92,7 @@ static const char layout[] =
 	"Neue\",Arial,\"DejaVu "
 	"Sans\",sans-serif;font-size:12.5px;font-variant-numeric:tabular-nums}.h1{font-size:22px;"
 	"font-weight:600}.h2{font-size:14.5px;font-weight:600}.b1{font-weight:600}.sm{font-size:"
-	"11.5px}.ti{font-size:10px}.k{font-size:23px;font-weight:600}.m{font-family:ui-monospace,"
+	"11.5px}.k{font-size:23px;font-weight:600}.m{font-family:ui-monospace,"
 	"SFMono-Regular,Menlo,Consolas,\"DejaVu Sans "
 	"Mono\",monospace;font-size:11.5px}.c{text-anchor:middle}.e{text-anchor:end}.gr,.ax,.it,."
 	"rim,.res,.low,.capl,.bads,.oks,.warns,.opens,.ht,.sep{fill:none}.gr,.ax{stroke-width:1;"

@@ -104,8 +104,8 @@ static enum vc_cause cause_of(const struct vc_findings *f, const struct vc_resul
 {
 	uint64_t all = r->info.capacity, n = r->oom.alloc_size;
 	bool limited = r->info.has_limit && (!all || f->room < all);
-	struct vc_amount device = { limited && all ? all : f->room, limited && all ? all : f->room };
-	struct vc_shortage s = { { f->request, f->request }, device,
+	uint64_t device = limited && all ? all : f->room;
+	struct vc_shortage s = { { f->request, f->request }, { device, device },
 				 { f->floor, f->floor }, { f->room, f->room }, f->others,
 				 r->leak.bytes, limited ? all : 0,
 				 f->others && n && r->oom.device_free + f->others >= n };

@@ -96,9 +96,9 @@ void vc_forecast_text(const struct vc_forecast *f, char *buf, size_t cap);
 void vc_when_text(const struct vc_result *r, bool by_time, char *buf, size_t cap);
 void vc_who_text(const struct vc_result *r, char *buf, size_t cap);
 void vc_stranded_text(const struct vc_result *r, char *buf, size_t cap);
-/* The failure in five lines, "" behind the last. */
-enum { VC_FAILURE_LINES = 5 };
-void vc_failure_lines(const struct vc_result *r, bool by_time, char line[][120]);
+/* "out of memory at 795 ms (event 14,116)"; "100 MiB in train.py:12, 57 MiB free on the device". */
+void vc_failure_text(const struct vc_result *r, bool by_time, char *buf, size_t cap);
+void vc_refused_text(const struct vc_result *r, char *buf, size_t cap);
 /* What is free in the heap at the failure or the peak, in how many pieces, and what did not fit. */
 void vc_heap_text(const struct vc_result *r, char *buf, size_t cap);
 /* The cause, where there is one, and what would help, in one line. */

@@ -194,7 +194,7 @@ void vc_heap_text(const struct vc_result *r, char *buf, size_t cap)
 }
 
 /* Where the block that was refused would have been made. */
-static void refused_text(const struct vc_result *r, char *buf, size_t cap)
+static void refused_at(const struct vc_result *r, char *buf, size_t cap)
 {
 	*buf = '\0';
 	for (size_t i = 0; r->oom.id && i < r->lives.n; i++)
@@ -204,26 +204,24 @@ static void refused_text(const struct vc_result *r, char *buf, size_t cap)
 		}
 }
 
-void vc_failure_lines(const struct vc_result *r, bool by_time, char line[][120])
+void vc_failure_text(const struct vc_result *r, bool by_time, char *buf, size_t cap)
+{
+	char a[VC_FORMAT], b[VC_FORMAT];
+
+	moment_text(r, by_time, a);
+	snprintf(buf, cap, by_time ? "out of memory at %s (event %s)" : "out of memory at %s", a,
+		 vc_format_count(r->oom.event, b));
+}
+
+void vc_refused_text(const struct vc_result *r, char *buf, size_t cap)
 {
 	const struct vc_oom_report *o = &r->oom;
 	uint64_t all = r->moment.reserved;
-	char a[VC_FORMAT], b[VC_FORMAT], who[80], cause[VC_SAY];
-	size_t n = sizeof(line[0]);
+	char a[VC_FORMAT], b[VC_FORMAT], who[80];
 
-	moment_text(r, by_time, a);
-	snprintf(line[0], n, by_time ? "Out of memory at %s (event %s)" : "Out of memory at %s", a,
-		 vc_format_count(o->event, b));
-	refused_text(r, who, sizeof(who));
-	snprintf(line[1], n, "asked for %s%s%s", vc_format_in(o->request, all, a),
-		 *who ? " in " : "", who);
-	snprintf(line[2], n, "cached and free %s, but the largest piece is %s",
-		 vc_format_in(o->free_in_cache, all, a), vc_format_in(o->largest_free, all, b));
-	snprintf(line[3], n, "free on the device %s%s%s", vc_format_in(o->device_free, all, a),
-		 o->alloc_size ? ", needed in one piece " : "",
-		 o->alloc_size ? vc_format_in(o->alloc_size, all, b) : "");
-	vc_cause_text(r, VC_PAGE, cause, sizeof(cause));
-	snprintf(line[4], n, "cause: %.100s", cause);
+	refused_at(r, who, sizeof(who));
+	snprintf(buf, cap, "%s%s%s, %s free on the device", vc_format_in(o->request, all, a),
+		 *who ? " in " : "", who, vc_format_in(o->device_free, all, b));
 }
 
 /* ---- why, and what would help ---- */

@@ -42,17 +42,17 @@ run plot "$TMP/made/late.json" -g t4 --axis time -o "$TMP/late.svg"; check "kern
 
 # The cause is that of the whole run, and what would help follows from it.
 run sim traces/lm-train-ctx128.vct -g a100-40g-sxm --no-advice --json -o "$TMP/oom.svg"
-check "a run that needs 51.8 GiB live on 39.4 lacks them" says "$TMP/oom.svg" '^cause: demand: 51\.8 GiB must be there at once'
+check "a run that needs 51.8 GiB live on 39.4 lacks them" says "$TMP/oom.svg" '^demand: 51\.8 GiB must be there at once'
 run sim traces/lm-train-ctx128.vct -g a100-40g-sxm --no-advice; expect "which sim says, too" 3 'cause +demand: 51\.79 GiB must be there at once'
 check "not one piece of 100 MiB" lacks "$TMP/oom.svg" 'one piece of 100 MiB'
 run sim "$TMP/made/split.pickle" --capacity 610MiB --context 0 --no-advice --json -o "$TMP/frag.svg"
-check "one that would fit if it lay better is fragmented" says "$TMP/frag.svg" '^cause: fragmentation: '
+check "one that would fit if it lay better is fragmented" says "$TMP/frag.svg" '^fragmentation: '
 run sim "$TMP/made/beside.pickle" --capacity 6GiB --context 0 --used 2500MiB --no-advice --json
 expect "one that would fit alone dies of other processes" 3 '"cause": "outside"'
 run sim "$TMP/made/limit.pickle" --capacity 6GiB --context 0 --fraction 0.5 --no-advice --json
 expect "and one that would fit without its limit of that" 3 '"cause": "limit"'
 run sim tests/recordings/expoom.vct --capacity 700MiB --context 0 --no-advice --json -o "$TMP/first.svg"
-check "a failure before anything was reserved is told of an empty heap" says "$TMP/first.svg" '^Reserved at event 12$'
+check "a failure before anything was reserved is told of an empty heap" says "$TMP/first.svg" '^reserved at event 12$'
 run plot traces/llm-oom.vct -o "$TMP/heap.svg"
 check "a card for a heap needs room for its context, too" says "$TMP/heap.svg" 'or more(, and its CUDA context)?$'
 run sim tests/recordings/first-step.vct -g t4

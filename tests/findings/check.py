@@ -97,6 +97,11 @@ def size(m, i, told, unit=None):
     return near(m.group(i), m.group(i + 1) or unit or "B", told)
 
 
+def percent(text, part, whole):
+    digits = len(text.split(".")[1]) if "." in text else 0
+    return whole and abs(float(text) - 100 * part / whole) <= 0.51 / 10 ** digits + 0.06
+
+
 def count(m, i=1):
     n = int(m.group(i).replace(",", ""))
     return n if m.group(i) == format(n, ",") else None # counts are written in one way
@@ -179,11 +184,16 @@ RULES = [
     (r"^held most by .*, " + SIZE + " of " + LAST + "$",
      lambda m, r, f: size(m, 1, r["moment"]["held_most"], m.group(4)) and size(m, 3, r["moment"]["allocated"])),
     (r"^stranded " + SIZE + " of " + SIZE + " cached", lambda m, r, f: size(m, 1, r["moment"]["stranded"], m.group(4)) and size(m, 3, r["moment"]["cached"])),
-    (r"^Reserved at " + AT + " " + SIZE + "$", lambda m, r, f: when(m, r) and size(m, 2, r["moment"]["reserved"])),
-    (r"^In use then " + SIZE + "$", lambda m, r, f: size(m, 1, in_use(r))),
-    (r"^Cached then " + SIZE + "$", lambda m, r, f: size(m, 1, r["moment"]["cached"])),
-    (r"^Request that failed " + SIZE + "$", lambda m, r, f: size(m, 1, r["moment"]["request"])),
-    (r"^Out of memory at (?:.*event )?([\d,]+)\)?$", lambda m, r, f: count(m) == r["oom"]["event"]),
+    (r"^reserved at " + AT + " " + SIZE + "(?:, |$)", lambda m, r, f: when(m, r) and size(m, 2, r["moment"]["reserved"])),
+    (r"^reserved at .*, ([\d.]+) % of capacity$", lambda m, r, f: percent(m.group(1), r["moment"]["reserved"], r["capacity"])),
+    (r"^in use then " + SIZE + r", ([\d.]+) % of reserved$",
+     lambda m, r, f: size(m, 1, in_use(r)) and percent(m.group(3), in_use(r), r["moment"]["reserved"])),
+    (r"^cached then " + SIZE + ", ", lambda m, r, f: size(m, 1, r["moment"]["cached"])),
+    (r"^cached then .*, largest piece " + SIZE + "$", lambda m, r, f: size(m, 1, r["oom"]["largest_free"])),
+    (r"^cached then .*, " + SIZE + " of it stranded$", lambda m, r, f: size(m, 1, r["moment"]["stranded"])),
+    (r"^request that failed " + SIZE + "(?: in .*)?, " + SIZE + " free on the device$",
+     lambda m, r, f: size(m, 1, r["moment"]["request"]) and size(m, 3, r["oom"]["device_free"])),
+    (r"^out of memory at (?:.*event )?([\d,]+)\)?$", lambda m, r, f: count(m) == r["oom"]["event"]),
     (r": fits: " + SIZE + " of " + SIZE + " used at the peak", lambda m, r, f: r["verdict"] == "fits" and size(m, 1, r["peak_used"])),
     (r": fits(?: as far as it was recorded)? only by emptying the cache ([\d,]+) times?: ", lambda m, r, f: r["verdict"] in ("flushes", "undecided") and count(m) == r["flushes"]),
     (r": needs " + SIZE + "(?: as far as it was recorded)? at the peak", lambda m, r, f: size(m, 1, r["peak_used"])),

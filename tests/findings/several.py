@@ -31,9 +31,7 @@ def fits(runs):
     return sum(r["verdict"] == "fits" for r in runs)
 
 
-def percent(text, part, whole):
-    digits = len(text.split(".")[1]) if "." in text else 0
-    return whole and abs(float(text) - 100 * part / whole) <= 0.51 / 10 ** digits + 0.06
+percent = check.percent
 
 
 def any_of(judge):
@@ -144,11 +142,10 @@ RULES = {
     "ranks": [
         (r" peaks (\d+) % above the mean of (\d+)", lambda m, x: int(m.group(2)) == len(x) and abs(int(m.group(1)) - 100 * (most(x) - mean(x)) / mean(x)) <= 0.51),
         (r"^All (\d+) peak within 1 %", lambda m, x: int(m.group(1)) == len(x) and (most(x) - mean(x)) * 200 < mean(x) * 1.01),
-        (r"^Largest peak " + SIZE + "$", lambda m, x: size(m, 1, most(x))),
-        (r"^Smallest peak " + SIZE + "$", lambda m, x: size(m, 1, min(r["peak_reserved"] for r in x))),
-        (r"^mean " + SIZE + "$", lambda m, x: size(m, 1, mean(x))),
-        (r"^Imbalance ([\d.]+) %$", lambda m, x: percent(m.group(1), most(x) - mean(x), mean(x))),
-        (r"^Run out of memory (\d+) of (\d+)$", lambda m, x: (int(m.group(1)), int(m.group(2))) == (sum(r["verdict"] == "oom" for r in x), len(x))),
+        (r"^largest peak " + SIZE + ", ", lambda m, x: size(m, 1, most(x))),
+        (r"^smallest peak " + SIZE + ", mean " + SIZE + "$", lambda m, x: size(m, 1, min(r["peak_reserved"] for r in x)) and size(m, 3, mean(x))),
+        (r"^imbalance ([\d.]+) % of the largest over the mean$", lambda m, x: percent(m.group(1), most(x) - mean(x), mean(x))),
+        (r"^run out of memory (\d+) of (\d+), ", lambda m, x: (int(m.group(1)), int(m.group(2))) == (sum(r["verdict"] == "oom" for r in x), len(x))),
         (r"(?:; all of them|, and) runs? out of memory$", lambda m, x: any(r["verdict"] == "oom" for r in x)),
         (r"^All .*, and run out of memory$", lambda m, x: all(r["verdict"] == "oom" for r in x)),
         (r"; (\d+) of them runs? out of memory$", lambda m, x: int(m.group(1)) == sum(r["verdict"] == "oom" for r in x)),

@@ -49,8 +49,9 @@ __attribute__((unused)) static const char *after(const char *label)
 
 __attribute__((unused)) static double number(const char *text)
 {
-	double unit = strstr(text, "GiB") ? 1 << 30 : strstr(text, "MiB") ? 1 << 20 :
-		      strstr(text, "KiB") ? 1 << 10 : 1;
+	const char *iec = strstr(text, "iB"); /* the first: "25 MiB, 1 GiB of it stranded" */
+	char k = iec && iec > text ? iec[-1] : ' ';
+	double unit = k == 'G' ? 1 << 30 : k == 'M' ? 1 << 20 : k == 'K' ? 1 << 10 : 1;
 
 	return strtod(text, NULL) * unit;
 }

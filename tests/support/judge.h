@@ -187,22 +187,22 @@ static void a_cut_axis_is_said_to_be_cut(const char *what, const struct vc_resul
 }
 
 /* In use + cached = reserved, at one moment that all of the picture speaks of. */
-static void tiles_add_up(const char *what)
+static void numbers_add_up(const char *what)
 {
-	double reserved = number(after("Reserved at ")), use = number(after("In use then"));
-	double cached = number(after("Cached then"));
+	double reserved = number(after("reserved at ")), use = number(after("in use then"));
+	double cached = number(after("cached then"));
 
 	if (fabs(use + cached - reserved) > reserved / 80 + 1024)
-		fail_msg("%s: %s in use, %s cached, %s reserved", what, after("In use then"),
-			 after("Cached then"), after("Reserved at "));
+		fail_msg("%s: %s in use, %s cached, %s reserved", what, after("in use then"),
+			 after("cached then"), after("reserved at "));
 	const char *moment = "", *held = "";
 	for (size_t i = 0; i < seen.labels; i++) {
 		const char *t = seen.label[i].text, *at = strstr(t, " in use at ");
-		moment = strncmp(t, "Reserved at ", 12) ? moment : t + 12;
+		moment = strncmp(t, "reserved at ", 12) ? moment : t + 12;
 		held = at && strcmp(t, moment) ? at + 11 : held;
 	}
 	if (*held && strcmp(moment, held))
-		fail_msg("%s: tiles are about %s, the table about %s", what, moment, held);
+		fail_msg("%s: numbers are about %s, the table about %s", what, moment, held);
 }
 
 /* What was asked for, and what is missing of it, are written to a hundredth. */
@@ -417,7 +417,7 @@ static void judge_look(const char *what, const struct vc_result *r, const char *
 			the_picture_answers(all, r);
 		if (!strcmp(t->name, "timeline") && r->curve.n) {
 			the_line_is_as_high_as_the_peak(all, text, r);
-			tiles_add_up(all);
+			numbers_add_up(all);
 		}
 		if (!strcmp(t->name, "timeline") && r->curve.n) {
 			names_stand_on_their_layers(all, text);

@@ -60,7 +60,7 @@ static void svg_unescape(char *t)
 static void svg_add_label(struct svg_seen *v, const char *from, const char *text, size_t n)
 {
 	static const char *const style[VC_T_STYLES] = { "h1", "h2", "b0", "b1",
-						       "sm", "k",  "m",  "ti" };
+						       "sm", "k",  "m" };
 	char tag[400]; /* alone, for its attributes are not those of a later one */
 	snprintf(tag, sizeof(tag), "%.*s", (int)(text - from), from);
 	struct vc_label l = { svg_tenths(tag, "x"),

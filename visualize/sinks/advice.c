@@ -71,23 +71,22 @@ static void choose(struct drawing *d)
 	}
 }
 
+static const char reads_as[] = "cheapest first, each simulated; shared axes";
+
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[256], text[800], place[640];
+	char title[256], conf[400];
 
 	vc_tries_text(d->r, title, sizeof(title));
-	vc_place_text(d->r, place, sizeof(place));
-	snprintf(text, sizeof(text), "cheapest first, each simulated; shared axes \xC2\xB7 %s",
-		 place);
-	vc_page_begin(&d->page, cfg, title, text);
-	int y = vc_page_header(&d->page, title, text, d->r);
+	vc_page_begin(&d->page, cfg, title, reads_as);
+	int y = vc_page_header(&d->page, title, reads_as, d->r);
 
 	y = vc_multiples_legend(&d->m, vc_page_facts(&d->page, y, d->r));
 	y = vc_multiples_draw(&d->m, y + 50);
 	y = commands(d, y + 150);
-	vc_conf_text(d->r, text, sizeof(text));
-	vc_page_footer(&d->page, y, text, "vramcast " VC_VERSION);
+	vc_conf_text(d->r, conf, sizeof(conf));
+	vc_page_footer(&d->page, y, conf, "vramcast " VC_VERSION);
 	return vc_page_end(&d->page, y + (cfg->footer ? 330 : 50), out, err);
 }
 

@@ -194,7 +194,7 @@ static void row_head(struct drawing *d, const char *name, int x, int y)
 	snprintf(first, sizeof(first), "%.*s", (int)(more - name), name);
 	l.y = y - 30;
 	vc_svg_label(&d->page.svg, &l, first);
-	vc_svg_say(&d->page.svg, more + 2, x, y + 120, VC_T_TINY, VC_END, "mut", x - VC_MARGIN);
+	vc_svg_say(&d->page.svg, more + 2, x, y + 120, VC_T_SMALL, VC_END, "mut", x - VC_MARGIN);
 }
 
 static int grid(struct drawing *d, int y)

@@ -123,13 +123,12 @@ static int legend(struct drawing *d, int y)
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[400], text[800], place[640], a[VC_FORMAT];
+	char title[400], text[160], a[VC_FORMAT];
 	bool by_time = d->r->curve.n && vc_wants_time(cfg, d->r);
 
 	vc_answer_text(d->r, by_time, title, sizeof(title));
-	vc_place_text(d->r, place, sizeof(place));
-	snprintf(text, sizeof(text), "Who holds it at %s, width is bytes \xC2\xB7 %s",
-		 vc_moment_text(d->r, by_time, d->f.event, a), place);
+	snprintf(text, sizeof(text), "Who holds it at %s, width is bytes",
+		 vc_moment_text(d->r, by_time, d->f.event, a));
 	vc_page_begin(&d->page, cfg, title, text);
 	int y = vc_page_header(&d->page, title, text, d->r);
 

@@ -177,7 +177,8 @@ static void draw_cell(struct drawing *d, size_t row, size_t column, struct vc_bo
 	band_text(d, r, band);
 	if (*band && b.w >= 750) {
 		l.y = b.y + b.h / 2 - 20;
-		vc_svg_say(s, band, l.x, b.y + b.h / 2 + 140, VC_T_TINY, VC_MIDDLE, "fg", b.w - 30);
+		vc_svg_say(s, band, l.x, b.y + b.h / 2 + 140, VC_T_SMALL, VC_MIDDLE, "fg",
+			   b.w - 30);
 	}
 	cell_text(d, r, text, sizeof(text));
 	vc_svg_label(s, &l, text);

@@ -141,7 +141,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	vc_answer_text(d->r, by_time, title, sizeof(title));
 	vc_place_text(d->r, text, sizeof(text));
 	vc_page_begin(&d->page, cfg, title, text);
-	int y = vc_page_facts(&d->page, vc_page_header(&d->page, title, text, d->r), d->r);
+	int y = vc_page_facts(&d->page, vc_page_header(&d->page, title, "", d->r), d->r);
 
 	snprintf(text, sizeof(text), "Where the bytes are %s",
 		 !d->r->stats.events ? "in this heap" :

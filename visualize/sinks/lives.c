@@ -231,15 +231,14 @@ static int legend(struct drawing *d, int y)
 
 static int draw(struct drawing *d, struct vc_output *out, struct vc_error *err)
 {
-	char title[256], text[900], place[640], a[VC_FORMAT], b[VC_FORMAT];
+	char title[256], text[200], a[VC_FORMAT], b[VC_FORMAT];
 	struct vc_plot *p = &d->plot;
 
 	vc_answer_text(d->r, d->columns.by_time, title, sizeof(title));
-	vc_place_text(d->r, place, sizeof(place));
 	snprintf(text, sizeof(text), "%s of %s call sites, thickness is live bytes, at the right "
-		 "the most of them%s \xC2\xB7 %s", vc_format_count(d->rows, a),
+		 "the most of them%s", vc_format_count(d->rows, a),
 		 vc_format_count(d->groups, b),
-		 d->r->lives.dropped ? ", without the briefest blocks" : "", place);
+		 d->r->lives.dropped ? ", without the briefest blocks" : "");
 	snprintf(d->page.title, sizeof(d->page.title), "%s", title);
 	int y = vc_page_header(&d->page, title, text, d->r);
 

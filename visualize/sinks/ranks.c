@@ -188,32 +188,27 @@ static void strip(struct drawing *d, size_t i, int y)
 		vc_svg_label(s, &l, text);
 }
 
-static int tiles(struct drawing *d, int y)
+static int numbers(struct drawing *d, int y)
 {
-	struct vc_tile t[4] = { 0 };
-	char a[VC_FORMAT], b[VC_FORMAT];
 	const struct vc_spread *k = &d->spread;
+	struct vc_fact f[4];
+	char a[VC_FORMAT], b[VC_FORMAT], name[96], *text;
 
-	snprintf(t[0].label, sizeof(t[0].label), "Largest peak");
-	snprintf(t[0].value, sizeof(t[0].value), "%s", vc_format_bytes(d->spread.most, a));
-	rank_name(d->rank[d->spread.worst].r, t[0].note, sizeof(t[0].note));
-	snprintf(t[1].label, sizeof(t[1].label), "Smallest peak");
-	snprintf(t[1].value, sizeof(t[1].value), "%s", vc_format_bytes(d->spread.least, a));
-	snprintf(t[1].note, sizeof(t[1].note), "mean %s", vc_format_bytes(d->spread.mean, a));
-	snprintf(t[2].label, sizeof(t[2].label), "Imbalance");
-	snprintf(t[2].value, sizeof(t[2].value), "%s",
+	rank_name(d->rank[k->worst].r, name, sizeof(name));
+	snprintf(vc_fact_of(&f[0], "largest peak", "fg"), VC_FACT, "%s, %s",
+		 vc_format_bytes(k->most, a), name);
+	snprintf(vc_fact_of(&f[1], "smallest peak", "fg"), VC_FACT, "%s, mean %s",
+		 vc_format_bytes(k->least, a), vc_format_bytes(k->mean, b));
+	snprintf(vc_fact_of(&f[2], "imbalance", "fg"), VC_FACT, "%s of the largest over the mean",
 		 vc_format_percent(k->most - k->mean, k->mean ? k->mean : 1, b));
-	snprintf(t[2].note, sizeof(t[2].note), "of the largest over the mean");
-	snprintf(t[3].label, sizeof(t[3].label), "Run out of memory");
-	snprintf(t[3].value, sizeof(t[3].value), "%zu of %zu", k->ooms, d->n);
+	text = vc_fact_of(&f[3], "run out of memory", k->ooms ? "bad" : k->open ? "open" : "fg");
 	if (k->open)
-		snprintf(t[3].note, sizeof(t[3].note), "%zu undecided, %zu only by flushing",
-			 k->open, k->flushes);
+		snprintf(text, VC_FACT, "%zu of %zu, %zu undecided, %zu only by flushing", k->ooms,
+			 d->n, k->open, k->flushes);
 	else
-		snprintf(t[3].note, sizeof(t[3].note), "%zu fit only by flushing", k->flushes);
-	t[0].color = t[1].color = t[2].color = "fg";
-	t[3].color = k->ooms ? "bad" : k->open ? "open" : "fg";
-	return vc_page_tiles(&d->page, y, t, 4);
+		snprintf(text, VC_FACT, "%zu of %zu, %zu fit only by flushing", k->ooms, d->n,
+			 k->flushes);
+	return vc_page_row(&d->page, y, f, 4);
 }
 
 static void title_text(const struct drawing *d, char *buf, size_t cap)
@@ -259,7 +254,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	title_text(d, title, sizeof(title));
 	vc_place_text(d->rank[0].r, text, sizeof(text));
 	vc_page_begin(&d->page, cfg, title, text);
-	int y = tiles(d, vc_page_header(&d->page, title, text, NULL));
+	int y = numbers(d, vc_page_header(&d->page, title, text, NULL));
 	y = legend(d, y) + 250;
 	d->left = name_width(d);
 	for (size_t i = 0; i < d->n; i++, y += ROW) {

@@ -7,38 +7,24 @@
 
 enum { CULPRITS = 6 };
 
-static void set(struct vc_tile *t, const char *label, const char *value, const char *note)
+static int numbers(struct vc_page *p, const struct vc_result *r, const struct vc_heap_facts *h,
+		   int y)
 {
-	*t = (struct vc_tile){ .color = "fg" };
-	snprintf(t->label, sizeof(t->label), "%s", label);
-	snprintf(t->value, sizeof(t->value), "%s", value);
-	snprintf(t->note, sizeof(t->note), "%s", note);
-}
+	struct vc_fact f[5];
+	char a[VC_FORMAT], b[VC_FORMAT];
+	size_t n = 4;
 
-static int tiles(struct vc_page *p, const struct vc_result *r, const struct vc_heap_facts *f, int y)
-{
-	struct vc_tile t[5];
-	char a[VC_FORMAT], b[VC_FORMAT], note[96];
-
-	snprintf(note, sizeof(note), "in %s segments then", vc_format_count(f->segments, b));
-	set(&t[0], "Reserved", vc_format_bytes(f->reserved, a), note);
-	snprintf(note, sizeof(note), "%s of reserved", vc_format_percent(f->live, f->reserved, b));
-	set(&t[1], "In use", vc_format_bytes(f->live, a), note);
-	snprintf(note, sizeof(note), "%s of reserved", vc_format_percent(f->free, f->reserved, b));
-	set(&t[2], "Free in the cache", vc_format_bytes(f->free, a), note);
-	snprintf(note, sizeof(note), "%s of what is free",
-		 vc_format_percent(f->largest_free, f->free, b));
-	set(&t[3], "Largest free piece", vc_format_bytes(f->largest_free, a), note);
-	if (r->oom.happened) {
-		snprintf(note, sizeof(note), "device has %s",
-			 vc_format_bytes(r->oom.device_free, b));
-		set(&t[4], "Request that failed", vc_format_bytes(r->oom.request, a), note);
-		t[4].color = "bad";
-	} else {
-		snprintf(note, sizeof(note), "%s pieces in all", vc_format_count(f->pieces, b));
-		set(&t[4], "Largest request in cache", vc_format_bytes(f->largest_free, a), note);
-	}
-	return vc_page_tiles(p, y, t, p->w < VC_NARROW ? 4 : 5);
+	snprintf(vc_fact_of(&f[0], "reserved", "fg"), VC_FACT, "%s in %s segments then",
+		 vc_format_bytes(h->reserved, a), vc_format_count(h->segments, b));
+	snprintf(vc_fact_of(&f[1], "in use", "fg"), VC_FACT, "%s, %s of reserved",
+		 vc_format_bytes(h->live, a), vc_format_percent(h->live, h->reserved, b));
+	snprintf(vc_fact_of(&f[2], "free in the cache", "fg"), VC_FACT, "%s, %s of reserved",
+		 vc_format_bytes(h->free, a), vc_format_percent(h->free, h->reserved, b));
+	snprintf(vc_fact_of(&f[3], "largest free piece", "fg"), VC_FACT, "%s",
+		 vc_format_bytes(h->largest_free, a));
+	if (r->oom.happened)
+		vc_refused_text(r, vc_fact_of(&f[n++], "request that failed", "bad"), VC_FACT);
+	return vc_page_row(p, y, f, n);
 }
 
 static int legend(struct vc_page *p, const struct vc_classes *c, const struct vc_heap_facts *f,
@@ -118,20 +104,18 @@ static int draw(const struct vc_classes *c, const struct vc_heap_map *h,
 	const struct vc_result *r = c->r;
 	struct vc_page p;
 	struct vc_heap_facts f;
-	char title[256], words[VC_SAY], text[1000], place[640], a[VC_FORMAT];
+	char title[256], words[VC_SAY], text[200], a[VC_FORMAT];
 
 	vc_answer_text(r, r->stats.has_times, title, sizeof(title));
 	vc_heap_text(r, words, sizeof(words));
-	vc_place_text(r, place, sizeof(place));
-	snprintf(text, sizeof(text), "%.300s \xC2\xB7 %s", words, place);
 	vc_page_begin(&p, cfg, title, words);
 	vc_heap_measure(h, &f);
 	for (size_t i = 0; i < h->n; i++)
 		if (h->at[i].what == 1 || h->at[i].what == 2)
 			f.used[vc_classes_of_id(c, h->at[i].id)] = true;
-	int y = vc_page_header(&p, title, text, r);
+	int y = vc_page_header(&p, title, words, r);
 
-	y = tiles(&p, r, &f, vc_page_facts(&p, y, r));
+	y = numbers(&p, r, &f, vc_page_facts(&p, y, r));
 	y = legend(&p, c, &f, y) + 80;
 	struct vc_box box = { VC_MARGIN + 800, y, p.w - 2 * VC_MARGIN - 800, 0 };
 	y = vc_addressmap_draw(&p, c, h, box, &f);

@@ -16,95 +16,80 @@ struct drawing {
 	const struct vc_result *r;
 };
 
-static void tile(struct vc_tile *t, const char *label, const char *value, const char *note)
-{
-	*t = (struct vc_tile){ .color = "fg" };
-	snprintf(t->label, sizeof(t->label), "%s", label);
-	snprintf(t->value, sizeof(t->value), "%s", value);
-	snprintf(t->note, sizeof(t->note), "%s", note);
-}
-
-/* All tiles are about one moment, and in use + cached = reserved. */
-static void moment_tiles(const struct drawing *d, struct vc_tile t[3])
+/* All are about one moment, and in use + cached = reserved. */
+static void moment_facts(const struct drawing *d, struct vc_fact f[3])
 {
 	const struct vc_moment *m = &d->r->moment;
 	const struct vc_ledger *l = &d->ledger;
 	uint64_t reserved = m->looked ? m->reserved : l->reserved;
 	uint64_t cached = m->looked ? m->cached : l->returnable + l->stranded;
-	char a[2 * VC_FORMAT], b[VC_FORMAT], note[96] = "", label[48];
+	char a[2 * VC_FORMAT], b[VC_FORMAT], label[48];
+	char *text;
 
-	if (d->r->info.capacity)
-		snprintf(note, sizeof(note), "%s of capacity",
-			 vc_format_percent(reserved, d->r->info.capacity, b));
-	if (d->r->has_interval && !l->at_oom)
-		snprintf(note, sizeof(note), "between %s",
-			 vc_format_band(d->r->low, d->r->high, a));
-	snprintf(label, sizeof(label), "Reserved at %s",
+	snprintf(label, sizeof(label), "reserved at %s",
 		 vc_moment_text(d->r, d->columns.by_time, m->looked ? m->event : l->event, b));
-	tile(&t[0], label, vc_format_in(reserved, reserved, a), note);
-	if (vc_result_replayed(d->r) == VC_OOM)
-		t[0].color = "bad";
-	snprintf(note, sizeof(note), "%s of reserved",
+	text = vc_fact_of(&f[0], label, vc_result_replayed(d->r) == VC_OOM ? "bad" : "fg");
+	vc_format_in(reserved, reserved, text);
+	if (d->r->has_interval && !l->at_oom)
+		snprintf(text + strlen(text), VC_FACT - strlen(text), ", between %s",
+			 vc_format_band(d->r->low, d->r->high, a));
+	else if (d->r->info.capacity)
+		snprintf(text + strlen(text), VC_FACT - strlen(text), ", %s of capacity",
+			 vc_format_percent(reserved, d->r->info.capacity, b));
+	snprintf(vc_fact_of(&f[1], "in use then", "fg"), VC_FACT, "%s, %s of reserved",
+		 vc_format_in(reserved - cached, reserved, a),
 		 vc_format_percent(reserved - cached, reserved, b));
-	tile(&t[1], "In use then", vc_format_in(reserved - cached, reserved, a), note);
-	snprintf(note, sizeof(note), l->at_oom ? "largest piece %s" : "%s of it stranded",
+	snprintf(vc_fact_of(&f[2], "cached then", "fg"), VC_FACT,
+		 l->at_oom ? "%s, largest piece %s" : "%s, %s of it stranded",
+		 vc_format_in(cached, reserved, a),
 		 vc_format_in(l->at_oom  ? l->largest :
 			      m->looked  ? m->stranded :
 					   l->stranded, reserved, b));
-	tile(&t[2], "Cached then", vc_format_in(cached, reserved, a), note);
 }
 
 /* What is left of the card; of the upper end, where it is an estimate. */
-static void room_note(const struct vc_result *r, char *note, size_t cap)
+static void room_left(const struct vc_result *r, char *text)
 {
-	uint64_t used = r->stats.peak_used;
+	uint64_t used = r->stats.peak_used, capacity = r->info.capacity;
 	uint64_t most = r->trust.used_high > used ? r->trust.used_high : used;
+	char a[VC_FORMAT], b[VC_FORMAT];
+
+	vc_format_in(capacity > used ? capacity - used : 0, capacity, a);
+	if (!r->has_interval)
+		snprintf(text, VC_FACT, "%s of %s", a, vc_format_bytes(capacity, b));
+	else if (most <= capacity)
+		snprintf(text, VC_FACT, "%s, at least %s", a,
+			 vc_format_in(capacity - most, capacity, b));
+	else
+		snprintf(text, VC_FACT, "%s, the upper end lacks %s", a,
+			 vc_format_in(most - capacity, capacity, b));
+}
+
+static void room_fact(const struct drawing *d, struct vc_fact *f)
+{
+	const struct vc_result *r = d->r;
 	char a[VC_FORMAT];
 
-	if (!r->has_interval)
-		snprintf(note, cap, "of %s", vc_format_bytes(r->info.capacity, a));
-	else if (most <= r->info.capacity)
-		snprintf(note, cap, "at least %s",
-			 vc_format_in(r->info.capacity - most, r->info.capacity, a));
+	if (r->oom.happened)
+		vc_refused_text(r, vc_fact_of(f, "request that failed", "bad"), VC_FACT);
+	else if (r->info.capacity)
+		room_left(r, vc_fact_of(f, "headroom", "fg"));
 	else
-		snprintf(note, cap, "the upper end lacks %s",
-			 vc_format_in(most - r->info.capacity, r->info.capacity, a));
+		snprintf(vc_fact_of(f, "least any allocator needs", "fg"), VC_FACT, "%s",
+			 vc_format_in(r->stats.lower_bound, d->ledger.reserved, a));
 }
 
-static void fourth_tile(const struct drawing *d, struct vc_tile *t)
+static int numbers(struct drawing *d, int y)
 {
-	const struct vc_result *r = d->r;
-	const struct vc_ledger *l = &d->ledger;
-	char a[VC_FORMAT], b[VC_FORMAT], note[96];
+	struct vc_fact f[5];
+	char a[VC_FORMAT], b[VC_FORMAT];
 
-	if (r->oom.happened) {
-		snprintf(note, sizeof(note), "free on the device %s",
-			 vc_format_in(r->oom.device_free, l->reserved, b));
-		tile(t, "Request that failed", vc_format_in(r->oom.request, l->reserved, a), note);
-		t->color = "bad";
-	} else if (r->info.capacity) {
-		room_note(r, note, sizeof(note));
-		tile(t, "Headroom", vc_format_in(r->info.capacity > r->stats.peak_used ?
-							 r->info.capacity - r->stats.peak_used : 0,
-						 r->info.capacity, a), note);
-	} else {
-		tile(t, "Least any allocator needs",
-		     vc_format_in(r->stats.lower_bound, l->reserved, a),
-		     "live bytes at their highest");
-	}
-}
-
-static int tiles(struct drawing *d, int y)
-{
-	const struct vc_result *r = d->r;
-	struct vc_tile t[5];
-	char a[2 * VC_FORMAT], b[VC_FORMAT], note[96];
-
-	moment_tiles(d, t);
-	fourth_tile(d, &t[3]);
-	snprintf(note, sizeof(note), "in %s events", vc_format_count(r->stats.events, b));
-	tile(&t[4], "Calls of cudaMalloc", vc_format_count(r->stats.segment_allocs, a), note);
-	return vc_page_tiles(&d->page, y, t, d->page.w < VC_NARROW ? 4 : 5);
+	moment_facts(d, f);
+	room_fact(d, &f[3]);
+	snprintf(vc_fact_of(&f[4], "calls of cudaMalloc", "fg"), VC_FACT, "%s in %s events",
+		 vc_format_count(d->r->stats.segment_allocs, a),
+		 vc_format_count(d->r->stats.events, b));
+	return vc_page_row(&d->page, y, f, 5);
 }
 
 struct row { const char *name, *klass; uint64_t bytes, most; };
@@ -165,17 +150,18 @@ static int table(struct drawing *d, int x, int y, int w)
 	return y;
 }
 
-/* Tiles, legend, plot, lanes and table; returns the y below. */
+/* Numbers, legend, plot, lanes and table; returns the y below. */
 static int body(struct drawing *d, int y)
 {
 	struct vc_plot *p = &d->plot;
-	bool narrow = d->page.w < VC_NARROW, has_table = d->owners.n > 0;
+	bool narrow = d->page.w < VC_NARROW;
+	bool has_table = d->owners.n && !(narrow && d->page.cfg->no_head); /* the report has one */
 	struct vc_key key[VC_SLOTS + 4];
 	int side = has_table && !narrow ? TABLE_WIDTH + 400 : 0;
 	int right = d->page.w - VC_MARGIN - side;
 	size_t keys = vc_plot_keys(&d->classes, &d->columns, key);
 
-	y = tiles(d, y);
+	y = numbers(d, y);
 	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 },
 			   key, keys);
 	p->box = (struct vc_box){ LEFT, y + 230, right - LEFT, PLOT_HEIGHT };
@@ -214,14 +200,13 @@ static void footer(struct drawing *d, int y)
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[256], words[VC_SAY], run[640];
+	char title[256], words[VC_SAY];
 
 	vc_answer_text(d->r, d->columns.by_time, title, sizeof(title));
 	vc_reason_text(d->r, words, sizeof(words));
-	vc_place_text(d->r, run, sizeof(run));
 	vc_page_begin(&d->page, cfg, title, words);
 	d->plot = (struct vc_plot){ .page = &d->page, .c = &d->classes, .k = &d->columns };
-	int y = vc_page_header(&d->page, title, run, d->r);
+	int y = vc_page_header(&d->page, title, "", d->r);
 
 	y = vc_page_growth(&d->page, body(d, vc_page_facts(&d->page, y, d->r)), d->r);
 	footer(d, y + 120);

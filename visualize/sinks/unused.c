@@ -188,16 +188,15 @@ static int pins(struct drawing *d, int y)
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[256], text[900], place[640], a[2 * VC_FORMAT], b[VC_FORMAT];
+	char title[256], text[200], a[2 * VC_FORMAT], b[VC_FORMAT];
 
 	VC_TRY(scale(d, cfg, err));
 	const struct vc_unused_at *w = d->worst;
 
 	vc_answer_text(d->r, d->k.by_time, title, sizeof(title));
-	vc_place_text(d->r, place, sizeof(place));
 	snprintf(text, sizeof(text), "At most %s reserved are not in use, %s of it held back by "
-		 "live blocks \xC2\xB7 %s", vc_format_of(sum_to(w, PARTS - 1), w->reserved, a),
-		 vc_format_in(w->part.pinned, w->reserved, b), place);
+		 "live blocks", vc_format_of(sum_to(w, PARTS - 1), w->reserved, a),
+		 vc_format_in(w->part.pinned, w->reserved, b));
 	vc_page_begin(&d->page, cfg, title, text);
 	int y = vc_page_header(&d->page, title, text, d->r);
 

@@ -10,7 +10,8 @@
 #include "visualize/scene.h"
 
 /* Of all runs together; CLASSES: sixteen to each power of two. */
-enum { RUNS = 4, COLUMNS = 4096, BLOCKS = 4000, FRAMES = 1200, MARKS = 400, CLASSES = 64 * 16 };
+enum { RUNS = 4, COLUMNS = 4096, BLOCKS = 4000, SEGMENTS = 2000, FRAMES = 1200, MARKS = 400,
+       CLASSES = 64 * 16 };
 
 struct sheet {
 	struct vc_svg *out;
@@ -20,7 +21,7 @@ struct sheet {
 	uint32_t *block; /* lives that are chosen */
 	uint32_t *frame, *file; /* number of each frame and of each string as a file; 0: none */
 	size_t blocks, most, frames, files;
-	uint64_t unit;
+	uint64_t unit, grain; /* that sizes and addresses are multiples of */
 	bool python; /* its frames are all that is shown of a stack */
 };
 
@@ -69,19 +70,24 @@ static int choose(struct sheet *d, struct vc_error *err)
 	return VC_OK;
 }
 
-/* The largest power of two that all sizes are multiples of. */
+/* The largest powers of two that all sizes are multiples of, and all addresses. */
 static void find_unit(struct sheet *d)
 {
-	uint64_t all = 1ull << 20;
+	uint64_t all = 1ull << 20, addr = all;
 
 	for (size_t i = 0; i < d->columns.n; i++) {
 		all |= d->columns.at[i].reserved_max;
 		for (int s = 0; s < VC_SLOTS; s++)
 			all |= d->columns.at[i].layer[s];
 	}
-	for (size_t i = 0; i < d->blocks; i++)
+	for (size_t i = 0; i < d->blocks; i++) {
 		all |= d->r->lives.at[d->block[i]].size;
+		addr |= d->r->lives.at[d->block[i]].addr;
+	}
+	for (size_t i = 0; i < d->r->segments.n; i++)
+		addr |= d->r->segments.at[i].addr | d->r->segments.at[i].size;
 	d->unit = all & -all;
+	d->grain = addr & -addr;
 }
 
 typedef uint64_t value_fn(const struct sheet *d, size_t i);
@@ -234,6 +240,11 @@ static uint64_t block_site(const struct sheet *d, size_t i)
 	return m && site < m->frames ? d->frame[site] : 0;
 }
 
+static uint64_t block_addr(const struct sheet *d, size_t i)
+{
+	return life(d, i)->addr;
+}
+
 static bool is_python(const struct vc_meta *m, uint32_t frame)
 {
 	const char *file = vc_label_text(m, m->frame[frame].file);
@@ -278,11 +289,11 @@ static void write_stack(struct sheet *d, uint32_t site)
 
 static void write_blocks(struct sheet *d)
 {
-	static const struct { const char *name; value_fn *value; bool bytes; } rows[] = {
-		{ "born", block_born, false },  { "died", block_died, false },
-		{ "size", block_size, true },   { "site", block_site, false },
-		{ "of", block_kind, false },
-		{ "block", block_id, false },   { "stream", block_stream, false } };
+	const struct { const char *name; value_fn *value; uint64_t unit; } rows[] = {
+		{ "born", block_born, 1 }, { "died", block_died, 1 },
+		{ "size", block_size, d->unit }, { "addr", block_addr, d->grain },
+		{ "site", block_site, 1 }, { "of", block_kind, 1 },
+		{ "block", block_id, 1 }, { "stream", block_stream, 1 } };
 	const struct vc_meta *m = d->r->meta;
 
 	for (uint32_t f = 1; m && f < m->frames && !d->python; f++)
@@ -291,8 +302,45 @@ static void write_blocks(struct sheet *d)
 		if (life(d, i)->site < m->frames)
 			write_stack(d, life(d, i)->site);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		line(d, rows[i].name, d->blocks, rows[i].bytes ? d->unit : 1, rows[i].value);
+		line(d, rows[i].name, d->blocks, rows[i].unit, rows[i].value);
 	vc_svg_put(d->out, "blocks %u\n", (uint64_t)d->r->lives.n + d->r->lives.dropped);
+}
+
+/* ---- segments ---- */
+
+static uint64_t segment_born(const struct sheet *d, size_t i)
+{
+	return d->r->segments.at[i].born;
+}
+
+static uint64_t segment_died(const struct sheet *d, size_t i)
+{
+	uint64_t died = d->r->segments.at[i].died, end = d->r->stats.events + 1;
+
+	return died < end ? died : end;
+}
+
+static uint64_t segment_addr(const struct sheet *d, size_t i)
+{
+	return d->r->segments.at[i].addr;
+}
+
+static uint64_t segment_size(const struct sheet *d, size_t i)
+{
+	return d->r->segments.at[i].size;
+}
+
+/* Of a run that obtains very many there is no map. */
+static void write_segments(struct sheet *d)
+{
+	size_t n = d->r->segments.n;
+
+	if (n > SEGMENTS)
+		return;
+	line(d, "segborn", n, 1, segment_born);
+	line(d, "segdied", n, 1, segment_died);
+	line(d, "segaddr", n, d->grain, segment_addr);
+	line(d, "segsize", n, d->grain, segment_size);
 }
 
 /* ---- a run ---- */
@@ -320,12 +368,13 @@ static int write_run(struct sheet *d, const char *name, struct vc_error *err)
 	VC_HAVE((d->frame && d->file) || !r->meta, "the report", err);
 	VC_TRY(choose(d, err));
 	find_unit(d);
-	vc_svg_put(d->out, "run %e\nunit %u\ncard %u %u\n", name, d->unit,
+	vc_svg_put(d->out, "run %e\nunit %u %u\ncard %u %u\n", name, d->unit, d->grain,
 		   i->has_limit && (!i->capacity || i->limit < i->capacity) ?
 			   i->limit + i->context + i->others : i->capacity,
 		   i->context + i->others);
 	write_columns(d);
 	write_blocks(d);
+	write_segments(d);
 	write_marks(d);
 	vc_svg_put(d->out, "peak %u\n", r->stats.peak_event);
 	if (r->oom.happened)

@@ -17,7 +17,7 @@ report.look = function () {
 			const at = line.indexOf(" "), name = line.slice(0, at), rest = line.slice(at + 1), v = rest.split(" ");
 			if (name === "axis") byTime = rest === "time";
 			else if (name === "run") runs.push(r = { name: rest, kinds: [], files: [], frames: [null], steps: [] });
-			else if (name === "unit") r.unit = +rest;
+			else if (name === "unit") [r.unit, r.grain] = v.map(Number);
 			else if (name === "card") [r.capacity, r.base] = v.map(Number);
 			else if (name === "kind") r.kinds.push({ slot: +v[0], klass: v[1], name: v.slice(2).join(" "), at: null });
 			else if (name === "layer") r.kinds[r.kinds.length - 1].at = sums(v, r.unit);
@@ -28,7 +28,7 @@ report.look = function () {
 			else if (name === "blocks") r.all = +v[0];
 			else if (name === "oom") r.oom = { event: +v[0], request: +v[1] };
 			else if (name === "peak") r.peak = +rest;
-			else if (name) r[name] = sums(at < 0 ? [] : v, ["reserved", "size"].includes(name) ? r.unit : 1);
+			else if (name) r[name] = sums(at < 0 ? [] : v, ["reserved", "size"].includes(name) ? r.unit : ["addr", "segaddr", "segsize"].includes(name) ? r.grain : 1);
 		}
 		runs.forEach(finish);
 		return { runs, byTime: byTime && runs.every(x => x.time) };
@@ -36,12 +36,14 @@ report.look = function () {
 	function finish(r) {
 		r.n = r.event.length;
 		r.used = r.event.map((_, i) => r.kinds.reduce((sum, k) => sum + (k.at ? k.at[i] : 0), 0));
+		r.segments = (r.segsize || []).map((size, i) => ({ size, addr: r.segaddr[i], born: r.segborn[i], died: r.segdied[i] }))
+			.sort((a, b) => a.addr - b.addr);
 		r.lives = (r.size || []).map(function (size, i) {
 			const f = r.site[i];
 			let own = f; // the user's line, where there is one
 			while (own && /site-packages\/torch\//.test(r.frames[own].text)) own = r.frames[own].parent;
 			const site = r.frames[own || f];
-			return { size, born: r.born[i], died: r.died[i], site: r.site[i], kind: r.of[i], id: r.block[i],
+			return { size, addr: r.addr[i], born: r.born[i], died: r.died[i], site: r.site[i], kind: r.of[i], id: r.block[i],
 				stream: r.stream[i], text: site ? site.text : r.born[i] ? "no call stack" : "there at the start" };
 		});
 	}
@@ -242,6 +244,7 @@ report.look = function () {
 			const more = list.length - rows.length, sum = list.reduce((n, b) => n + b.size, 0);
 			v.list = list;
 			flame(v, list.length < live.length ? list : live);
+			segments(v, live, r.used[i] > listed, event);
 			v.table.caption.textContent = "The heap at " + moment(r, i);
 			v.table.tBodies[0].innerHTML = rows.join("");
 			v.table.tFoot.innerHTML = `<tr><td>${count(list.length)} blocks that fit the filter${more > 0 ? ", the largest " + ROWS + " above" : ""}</td><td></td>` +
@@ -283,6 +286,36 @@ report.look = function () {
 		v.flame.setAttribute("viewBox", `0 0 ${wide} ${Math.max(deep, HIGH)}`);
 		v.flame.innerHTML = used ? s : "";
 	}
+	// Segments in address order, one behind the other. What no held block covers is free only where all blocks are held.
+	function segments(v, live, some, event) {
+		const r = v.run, wide = v.wide + LEFT + RIGHT, HIGH = 14, GAP = 4, there = r.segments.filter(s => s.born <= event && s.died > event);
+		const all = there.reduce((sum, s) => sum + s.size, 0), row = all / Math.min(12, Math.max(1, Math.ceil(all / MIB / 16))), blocks = [...live].sort((a, b) => a.addr - b.addr);
+		let out = "", at = 0, k = 0;
+		function put(from, size, klass, title, b) {
+			for (let a = from, end = from + size; a < end;) {
+				const line = Math.floor(a / row), stop = Math.min(end, (line + 1) * row), w = (stop - a) / row * wide;
+				if (stop <= a) break;
+				if (w > 0.4) out += `<rect class="${klass}"${b ? ` data-k="${live.indexOf(b)}"` : ""} x="${tenth((a - line * row) / row * wide)}" y="${line * (HIGH + GAP)}" width="${tenth(w)}" height="${HIGH}"><title>${title}</title></rect>`;
+				a = stop;
+			}
+		}
+		for (const s of there) {
+			const end = s.addr + s.size, hex = "0x" + s.addr.toString(16);
+			put(at, s.size, some ? "card" : "hx", `segment of ${bytes(s.size)} at ${hex}: ${some ? "free, or blocks that the report does not hold one by one" : "free"}`);
+			while (k < blocks.length && blocks[k].addr < s.addr) k++;
+			for (; k < blocks.length && blocks[k].addr < end; k++) {
+				const b = blocks[k], kind = r.kinds.find(q => q.slot === b.kind);
+				put(at + b.addr - s.addr, Math.min(b.size, end - b.addr), (kind ? kind.klass : "base") + (fits(b) ? "" : " i-out"), escape(b.text) + ": " + bytes(b.size), b);
+			}
+			put(at, row * 1.5 / wide, "fg", "segment of " + bytes(s.size) + " at " + hex);
+			at += s.size;
+		}
+		v.map.hidden = !all;
+		v.map.setAttribute("viewBox", `0 0 ${wide} ${Math.ceil(all / row || 1) * (HIGH + GAP)}`);
+		v.map.innerHTML = out;
+		v.mapped.textContent = all ? `${count(there.length)} segments of ${bytes(all)} in address order; a line begins each, ${some ? "pale is free or not held one by one" : "hatched is free"}.` : "";
+		v.live = live;
+	}
 	// What grew between the ends of the range: kinds exactly, call sites as far as their blocks are held.
 	function growth(v) {
 		const r = v.run, at = starts(r), a = before(at, look.first), z = before(at, look.last), sites = new Map();
@@ -307,11 +340,11 @@ report.look = function () {
 	function chosen() {
 		const b = look.chosen;
 		if (!b) {
-			detail.innerHTML = '<p class="r-mut">Click a block in the table: its size, call stack, birth and end appear here.</p>';
+			detail.innerHTML = '<p class="r-mut">Click a block in the table or the segments: its size, call stack, birth and end appear here.</p>';
 			return;
 		}
 		const when = e => (b.run.time ? span(axisTime(b.run, e)) + ", " : "") + "event " + count(e);
-		detail.innerHTML = `<p><b>Block ${b.id}: ${bytes(b.size)}, ${escape(kindOf(b))}</b>, stream ${b.stream}</p>` +
+		detail.innerHTML = `<p><b>Block ${b.id}: ${bytes(b.size)}, ${escape(kindOf(b))}</b>, stream ${b.stream}, at 0x${b.addr.toString(16)}</p>` +
 			`<p>Born ${b.born ? "at " + when(b.born) : "before the first event"}, ${b.died > b.run.end.event ? "stays to the end" : "freed at " + when(b.died)}.</p>` +
 			(b.site ? "<ol>" + stack(b).map(t => "<li><code>" + escape(t) + "</code></li>").join("") + "</ol>" : '<p class="r-mut">No call stack was recorded.</p>');
 	}
@@ -469,6 +502,12 @@ report.look = function () {
 			const box = ev.target.closest("g");
 			find.value = box ? box.dataset.t : "";
 			find.oninput();
+		});
+		scroll.insertAdjacentHTML("beforebegin", '<p class="r-mut"></p><svg xmlns="http://www.w3.org/2000/svg" class="i-map" role="img" aria-label="Segments at the cursor, in address order"></svg>');
+		v.map = scroll.previousSibling;
+		v.mapped = v.map.previousSibling;
+		v.map.addEventListener("click", function (ev) {
+			if (ev.target.dataset.k) choose(v.live[+ev.target.dataset.k]);
 		});
 		scroll.insertAdjacentHTML("beforebegin", '<table hidden><caption></caption><thead><tr><th scope="col">Where</th><th scope="col">Kind</th>' +
 			'<th scope="col" class="r-n">Grew by</th></tr></thead><tbody></tbody><tfoot></tfoot></table>');

@@ -109,6 +109,9 @@ class Chromium(Browser):
     def size(self, width, height):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
+    def media(self, name):
+        self.call("Emulation.setEmulatedMedia", media=name)
+
     def theme(self, name):
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 

@@ -55,8 +55,8 @@ def same(b, check, what, *options):
 def answers(b, check):
     b.open(PAGE)
     b.js("""window.asked_ = 0; (function (post) {
-        Worker.prototype.postMessage = function (m) { asked_ += m.words && m.words[0] === "sim" && !m.words[1].startsWith(".idle") ? 1 : 0; return post.apply(this, arguments); };
-    }(Worker.prototype.postMessage)), 1""")
+        window.Worker.prototype.postMessage = function (m) { window.asked_ += m.words && m.words[0] === "sim" && !m.words[1].startsWith(".idle") ? 1 : 0; return post.apply(this, arguments); };
+    }(window.Worker.prototype.postMessage));1""")
     drop(b, file(TRACE))
     same(b, check, "a file that is dropped is answered as by the program")
     check(b.name + ": the engine was asked once", b.js("asked_") == 1, b.js("asked_"))

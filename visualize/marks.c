@@ -29,15 +29,22 @@ static uint64_t reserved_between(const struct vc_plot *p, int x0, int x1, uint64
 	return most;
 }
 
-/* The label of the mark beside its triangle, on the side that has more room. */
+/* The label of the mark beside its triangle, on the side that has more room and no other label. */
 static void oom_label(struct vc_plot *p, int x)
 {
 	bool left = x > p->box.x + p->box.w / 2;
 	char text[VC_SAY];
 
 	vc_failure_text(p->c->r, p->k->by_time, text, sizeof(text));
-	vc_svg_say(&p->page->svg, text, left ? x - 120 : x + 120, p->box.y - 60, VC_T_STRONG,
-		   left ? VC_END : VC_START, "bad", p->box.w / 2);
+	for (int k = 0; k < 2; k++, left = !left) {
+		struct vc_label l = { left ? x - 120 : x + 120, p->box.y - 60, VC_T_STRONG,
+				      left ? VC_END : VC_START, "bad", p->box.w / 2, false, false };
+
+		if (vc_svg_is_clear(&p->page->svg, vc_svg_measure(&l, text))) {
+			vc_svg_label(&p->page->svg, &l, text);
+			return;
+		}
+	}
 }
 
 void vc_plot_oom(struct vc_plot *p)

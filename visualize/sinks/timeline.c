@@ -170,8 +170,8 @@ static int body(struct drawing *d, int y)
 	vc_plot_grid(p, true);
 	vc_plot_areas(p);
 	vc_plot_capacity(p, true);
-	vc_plot_flushes(p);
 	vc_plot_oom(p);
+	vc_plot_flushes(p);
 	vc_plot_peak(p);
 	vc_plot_names(p);
 	int below = vc_plot_lanes(p, vc_plot_phases(p, p->box.y + p->box.h + 90));

@@ -63,8 +63,8 @@ static enum vc_slot by_hints(const struct vc_life *l, uint32_t h)
 
 	if (h & VC_NAME_HINT_WORKSPACE)
 		return VC_SLOT_WORKSPACES;
-	if (l->at_start) /* nobody saw it being made: what is there before the first step */
-		return VC_SLOT_WEIGHTS;
+	if (l->at_start)
+		return VC_SLOT_START;
 	if (l->lifetime == VC_LIFE_SHORT)
 		return h ? VC_SLOT_TEMPORARIES : VC_SLOT_OTHER;
 	if (h & VC_NAME_HINT_OPTIMIZER)
@@ -168,8 +168,8 @@ static int index_ids(struct vc_classes *c, struct vc_error *err)
 }
 
 /* Two thirds of the bytes recognised are enough to speak of categories; below that lifetimes say
- * more. Also notes whether "weights" are more than what was there at the start. */
-static bool recognised(struct vc_classes *c)
+ * more. */
+static bool recognised(const struct vc_classes *c)
 {
 	uint64_t known = 0, all = 0;
 
@@ -180,8 +180,6 @@ static bool recognised(struct vc_classes *c)
 		all += l->size;
 		if (c->of_life[i] != VC_SLOT_OTHER)
 			known += l->size;
-		if (c->of_life[i] == VC_SLOT_WEIGHTS)
-			c->weights_seen = true;
 	}
 	return all && known >= all - all / 3;
 }
@@ -232,13 +230,12 @@ void vc_classes_fini(struct vc_classes *c)
 
 const char *vc_classes_name(const struct vc_classes *c, enum vc_slot slot)
 {
-	static const char *const category[VC_SLOTS] = { "Weights", "Optimizer state", "Gradients",
-		"Activations", "Temporaries", "Workspaces", "Kept by each step", "Other" };
-	static const char *const lifetime[VC_SLOTS] = { "Live to the end", "", "About a step",
+	static const char *const category[VC_SLOTS] = { "There at the start", "Weights",
+		"Optimizer state", "Gradients", "Activations", "Temporaries", "Workspaces",
+		"Kept by each step", "Other" };
+	static const char *const lifetime[VC_SLOTS] = { "", "Live to the end", "", "About a step",
 		"Part of a step", "Short-lived", "", "", "Other" };
 
-	if (c->categories && slot == VC_SLOT_WEIGHTS && !c->weights_seen)
-		return "There at the start";
 	if (!c->categories && slot == VC_SLOT_WEIGHTS && !c->r->lives.n)
 		return "Long-lived"; /* nobody looked when they died */
 	return c->categories ? category[slot] : lifetime[slot];

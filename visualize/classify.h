@@ -11,7 +11,7 @@
  * (weights, activations, ...), else classes of lifetime; both use the same slots and colours. */
 struct vc_classes {
 	const struct vc_result *r;   /* lent */
-	bool categories, weights_seen;
+	bool categories;
 	uint8_t *of_life;            /* enum vc_slot of each r->lives.at[i] */
 	uint32_t *by_id; size_t ids; /* indices of lives, sorted by id */
 };

@@ -165,8 +165,9 @@ static uint64_t column_reserved(const struct sheet *d, size_t i)
 		return d->columns.at[i].layer[s]; \
 	}
 LAYER(0) LAYER(1) LAYER(2) LAYER(3) LAYER(4) LAYER(5) LAYER(6) LAYER(7)
+LAYER(8)
 static value_fn *const layers[VC_SLOTS] = { layer_0, layer_1, layer_2, layer_3,
-					   layer_4, layer_5, layer_6, layer_7 };
+					   layer_4, layer_5, layer_6, layer_7, layer_8 };
 
 static void write_columns(struct sheet *d)
 {

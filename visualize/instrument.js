@@ -256,7 +256,7 @@ report.look = function () {
 	// Who holds it at the cursor, by call stack; the program's own lines. A click searches for one.
 	function flame(v, live) {
 		const r = v.run, used = r.used[column(r)], wide = v.wide + LEFT + RIGHT, HIGH = 22, root = { size: used, kids: new Map() };
-		const on = ["ow", "os", "og", "oa", "ot", "ok1", "ol", "oo"];
+		const on = ["oh", "ow", "os", "og", "oa", "ot", "ok1", "ol", "oo"];
 		function grow(node, name, b) {
 			if (!node.kids.has(name)) node.kids.set(name, { name, size: 0, kids: new Map(), kind: b.kind });
 			const k = node.kids.get(name);

@@ -2,7 +2,7 @@
 /* multiples.c - see multiples.h */
 #include "visualize/multiples.h"
 
-enum { PLOT_HEIGHT = 2000, GUTTER = 350, LEFT = 700 };
+enum { PLOT_HEIGHT = 2000, ROOM = 1360 /* for the texts around */, GUTTER = 350, LEFT = 700 };
 
 int vc_multiples_init(struct vc_multiples *m, struct vc_page *page, const struct vc_picture *cfg,
 		      struct vc_error *err)
@@ -56,9 +56,9 @@ static void panel_head(struct vc_multiples *m, const struct vc_multiple *p, stru
 
 	vc_verdict_word(p->r, &color);
 	vc_brief_text(p->r, m->by_time, text, sizeof(text));
-	int w = vc_svg_say(s, text, b.x + b.w, b.y - 220, VC_T_STRONG, VC_END, color, 0).w;
-	vc_verdict_icon(s, p->r, b.x + b.w - w - 190, b.y - 310);
-	vc_svg_say(s, p->name, b.x, b.y - 220, VC_T_MONO, VC_START, "fg", b.w - w - 350);
+	vc_verdict_icon(s, p->r, b.x, b.y - 310);
+	vc_svg_say(s, text, b.x + 190, b.y - 220, VC_T_STRONG, VC_START, color, b.w - 190);
+	vc_svg_say(s, p->name, b.x, b.y - 430, VC_T_SMALL, VC_START, "fg", b.w);
 	snprintf(text, sizeof(text), "reserved %s, allocated %s",
 		 vc_format_bytes(t->peak_reserved, a), vc_format_bytes(t->peak_allocated, c));
 	if (t->segments_peak)
@@ -81,7 +81,7 @@ int vc_multiples_draw(struct vc_multiples *m, int y)
 		int col = (int)i % per, row = (int)i / per;
 		p->plot.box =
 			(struct vc_box){ LEFT + col * (w + GUTTER),
-					y + 500 + row * (PLOT_HEIGHT + 1150), w, PLOT_HEIGHT };
+					y + 710 + row * (PLOT_HEIGHT + ROOM), w, PLOT_HEIGHT };
 		p->plot.top = m->top;
 		p->plot.has_capacity = p->plot.capacity && p->plot.capacity <= m->top;
 		p->plot.axis = vc_axis_bytes(m->top, 5);
@@ -96,7 +96,7 @@ int vc_multiples_draw(struct vc_multiples *m, int y)
 		panel_head(m, p, p->plot.box);
 		vc_svg_put(&m->page->svg, "</g>\n");
 	}
-	return y + (int)((m->n + m->per_row - 1) / m->per_row) * (PLOT_HEIGHT + 1150);
+	return y + (int)((m->n + m->per_row - 1) / m->per_row) * (PLOT_HEIGHT + ROOM);
 }
 
 int vc_multiples_legend(struct vc_multiples *m, int y)

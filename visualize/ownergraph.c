@@ -78,7 +78,7 @@ void vc_own_collapse(const char *from, char *to, size_t cap)
 const char *vc_own_phase(const struct vc_classes *c, enum vc_slot slot)
 {
 	static const char *const name[VC_SLOTS] = {
-		NULL,          "optimizer",  "backward",      "forward",
+		NULL, NULL,    "optimizer",  "backward",      "forward",
 		"temporaries", "workspaces", "kept by each step", "not attributed" };
 
 	return c->categories && name[slot] ? name[slot] : vc_classes_name(c, slot);

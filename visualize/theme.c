@@ -50,6 +50,7 @@ static const struct color colors[] = {
 	{ ".u2", "fill", "#7A5C45", "#B08A6C", "#444444" },
 	{ ".u3", "fill", "#5B5F97", "#8D92D6", "#777777" },
 	{ ".onc", "fill", "#10141A", "#0D1117", "#000000" },
+	{ ".ch", "fill", "#7A639B", "#9ECC8B", "#666666" },
 	{ ".cw", "fill", "#004779", "#A69CF0", "#474747" },
 	{ ".cs", "fill", "#11783C", "#2EF0C4", "#919191" },
 	{ ".cg", "fill", "#B48C19", "#E5AE58", "#303030" },
@@ -60,6 +61,7 @@ static const struct color colors[] = {
 	{ ".co", "fill", "#552724", "#F4F6F8", "#868686" },
 	/* Text that stands on them. */
 	{ ".obase", "fill", "#10141A", "#000000", "#000000" },
+	{ ".oh", "fill", "#FFFFFF", "#10141A", "#FFFFFF" },
 	{ ".ow", "fill", "#FFFFFF", "#10141A", "#FFFFFF" },
 	{ ".os", "fill", "#FFFFFF", "#10141A", "#000000" },
 	{ ".og", "fill", "#10141A", "#10141A", "#FFFFFF" },
@@ -69,6 +71,8 @@ static const struct color colors[] = {
 	{ ".ol", "fill", "#FFFFFF", "#10141A", "#FFFFFF" },
 	{ ".oo", "fill", "#FFFFFF", "#10141A", "#000000" },
 	/* The same as outlines and pale fills, for nodes of graphs. */
+	{ ".nh", "", "fill:#EBE6F1;stroke:#7A639B", "fill:#1F2B1B;stroke:#9ECC8B",
+	  "fill:#EEE;stroke:#000" },
 	{ ".nw", "", "fill:#DCE7F1;stroke:#004779", "fill:#1F2140;stroke:#A69CF0",
 	  "fill:#EEE;stroke:#000" },
 	{ ".ns", "", "fill:#DDF0E3;stroke:#11783C", "fill:#0B2F29;stroke:#2EF0C4",
@@ -107,7 +111,7 @@ static const char layout[] =
 
 const char *vc_theme_slot(enum vc_slot slot)
 {
-	static const char *const klass[VC_SLOTS] = { "cw", "cs", "cg", "ca",
+	static const char *const klass[VC_SLOTS] = { "ch", "cw", "cs", "cg", "ca",
 						   "ct", "ck", "cl", "co" };
 
 	return klass[slot];
@@ -115,7 +119,7 @@ const char *vc_theme_slot(enum vc_slot slot)
 
 const char *vc_theme_on(enum vc_slot slot)
 {
-	static const char *const klass[VC_SLOTS] = { "ow", "os", "og", "oa",
+	static const char *const klass[VC_SLOTS] = { "oh", "ow", "os", "og", "oa",
 						    "ot", "ok1", "ol", "oo" };
 
 	return klass[slot];
@@ -123,7 +127,7 @@ const char *vc_theme_on(enum vc_slot slot)
 
 const char *vc_theme_pale(enum vc_slot slot)
 {
-	static const char *const klass[VC_SLOTS] = { "nw", "ns", "ng", "na",
+	static const char *const klass[VC_SLOTS] = { "nh", "nw", "ns", "ng", "na",
 						    "nt", "nk", "nl", "no" };
 
 	return klass[slot];
@@ -131,8 +135,8 @@ const char *vc_theme_pale(enum vc_slot slot)
 
 const char *vc_theme_area(enum vc_slot slot)
 {
-	static const char *const klass[VC_SLOTS] = { "cw ar", "cs ar", "cg ar", "ca ar",
-						    "ct ar", "ck ar", "cl ar", "co ar" };
+	static const char *const klass[VC_SLOTS] = { "ch ar", "cw ar", "cs ar", "cg ar",
+						    "ca ar", "ct ar", "ck ar", "cl ar", "co ar" };
 
 	return klass[slot];
 }

@@ -9,9 +9,10 @@
 enum vc_theme { VC_THEME_AUTO, VC_THEME_LIGHT, VC_THEME_DARK, VC_THEME_PRINT };
 
 /* What memory is used for, bottom layer first; one colour and one pattern each, in all pictures.
- * Kept: made in every step and never freed. */
+ * Start: there at the first event, nobody saw what made it. Kept: made in every step and never
+ * freed. */
 enum vc_slot {
-	VC_SLOT_WEIGHTS, VC_SLOT_OPTIMIZER, VC_SLOT_GRADIENTS, VC_SLOT_ACTIVATIONS,
+	VC_SLOT_START, VC_SLOT_WEIGHTS, VC_SLOT_OPTIMIZER, VC_SLOT_GRADIENTS, VC_SLOT_ACTIVATIONS,
 	VC_SLOT_TEMPORARIES, VC_SLOT_WORKSPACES, VC_SLOT_KEPT, VC_SLOT_OTHER, VC_SLOTS
 };
 

@@ -7,7 +7,7 @@
 
 #include "visualize/theme.h"
 
-static const char *const fills[] = { "base", "cw", "cs", "cg", "ca", "ct", "ck", "cl", "co" };
+static const char *const fills[] = { "base", "ch", "cw", "cs", "cg", "ca", "ct", "ck", "cl", "co" };
 enum { FILLS = sizeof(fills) / sizeof(*fills) };
 
 struct rgb { double r, g, b; };
@@ -76,8 +76,10 @@ static void texts_have_a_contrast_of_four_and_a_half(void **unused)
 		{ "capt", "bg" }, { "bad", "bg" }, { "bad", "card" }, { "ok", "bg" },
 		{ "warn", "bg" }, { "open", "bg" }, { "bad", "badbg" }, { "ok", "okbg" },
 		{ "warn", "warnbg" }, { "open", "openbg" }, { "onc", "busy" }, { "obase", "base" },
+		{ "oh", "ch" },
 		{ "ow", "cw" }, { "os", "cs" }, { "og", "cg" }, { "oa", "ca" }, { "ot", "ct" },
-		{ "ok1", "ck" }, { "ol", "cl" }, { "oo", "co" }, { "fg", "nw" }, { "fg", "ns" },
+		{ "ok1", "ck" }, { "ol", "cl" }, { "oo", "co" }, { "fg", "nh" }, { "fg", "nw" },
+		{ "fg", "ns" },
 		{ "fg", "ng" }, { "fg", "na" }, { "fg", "nt" }, { "fg", "nk" }, { "fg", "nl" },
 		{ "fg", "no" } };
 
@@ -100,12 +102,14 @@ static void texts_have_a_contrast_of_four_and_a_half(void **unused)
 static void what_is_drawn_has_a_contrast_of_three(void **unused)
 {
 	static const struct { const char *klass, *property; } drawn[] = {
-		{ "base", "fill" }, { "cw", "fill" }, { "cs", "fill" }, { "cg", "fill" },
+		{ "base", "fill" }, { "ch", "fill" }, { "cw", "fill" }, { "cs", "fill" },
+		{ "cg", "fill" },
 		{ "ca", "fill" }, { "ct", "fill" }, { "ck", "fill" }, { "cl", "fill" },
 		{ "co", "fill" }, { "lane", "fill" }, { "busy", "fill" }, { "bad", "fill" },
 		{ "res", "stroke" }, { "capl", "stroke" }, { "bads", "stroke" },
 		{ "oks", "stroke" }, { "warns", "stroke" }, { "opens", "stroke" },
 		{ "ht", "stroke" }, { "ax", "stroke" },
+		{ "nh", "stroke" },
 		{ "nw", "stroke" }, { "ns", "stroke" }, { "ng", "stroke" }, { "na", "stroke" },
 		{ "nt", "stroke" }, { "nk", "stroke" }, { "nl", "stroke" }, { "no", "stroke" } };
 

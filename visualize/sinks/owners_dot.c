@@ -27,8 +27,9 @@ static void put_quoted(struct vc_output *out, const char *text)
 
 static void put_graph(const struct vc_own_graph *g, struct vc_output *out)
 {
-	static const char *const fill[VC_SLOTS] = { "#D9E8F5", "#D5F0E7", "#FCEFD2", "#F6E3EE",
-						   "#E0F1FB", "#E6E0EA", "#FBE3DA", "#ECEEF1" };
+	static const char *const fill[VC_SLOTS] = { "#EBE6F1", "#D9E8F5", "#D5F0E7",
+						   "#FCEFD2", "#F6E3EE", "#E0F1FB",
+						   "#E6E0EA", "#FBE3DA", "#ECEEF1" };
 	char a[VC_FORMAT], b[VC_FORMAT];
 
 	vc_output_text(out, "digraph owners {\n\trankdir=LR;\n\tnode [shape=box, "

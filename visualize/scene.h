@@ -32,7 +32,7 @@ struct vc_picture {
 		 VC_P_UINT,                                                                      \
 		 offsetof(struct vc_picture, width),                                             \
 		 "0",                                                                            \
-		 "pixels; below 900 the layout is a narrow one; 0: 1200, and 680 to print",       \
+		 "pixels; below 900 the layout is narrow; 0: 1200, to print 680",                 \
 		 NULL },                                                                          \
 		{ "x",                                                                            \
 		 VC_P_ENUM,                                                                      \

@@ -3,10 +3,10 @@
 
 #include "commands/fit_find.h"
 #include "simulator/search/anything_words.h"
-#include "simulator/search/recompute_words.h"
+#include "simulator/replay/transform.h"
 
 enum { FITS = 0, NEVER = 3, UNDECIDED = 6 };
-enum { PROOFS = 3, SPEC = 1 << 14 };
+enum { PROOFS = 4 };
 /* Combinations that are replayed; more are weighed without a replay. */
 #define MOST 2000u
 
@@ -54,73 +54,77 @@ static int code_of(const void *find)
 	return code;
 }
 
-/* ---- a program ---- */
+/* ---- the program ---- */
 
-/* Settings and layers are what can be changed from outside of a program. */
+/* Its changes as -x names them; settings stand in conf. False: some cannot be made from outside. */
 static bool outside(const struct find *f, const struct vc_any_found *c, char *conf, size_t n,
-		    char *spec, bool *layers)
+		    const char *change[VC_ANY_AXES], struct vc_list *made)
 {
 	const struct vc_anything *q = &f->search[0];
-	const struct vc_recompute_search *l = &q->layers;
 
 	snprintf(conf, n, "%s", q->plan.conf);
-	*layers = false;
+	*made = (struct vc_list){ change, 0 };
 	for (size_t i = 0; i < q->axes; i++) {
 		const struct vc_any_way *w = c->pick[i] ? &q->axis[i].at[c->pick[i] - 1] : NULL;
-		size_t len = strlen(conf), k = 0;
+		struct vc_transform_use u;
+		struct vc_error ignored;
+		size_t len = strlen(conf);
 
-		if (!w)
-			continue;
-		if (w->setting) {
+		if (w && w->setting)
 			snprintf(conf + len, n - len, "%s%s", len ? "," : "", w->change);
-			continue;
-		}
-		while (k < l->n && strcmp(l->at[k].change, w->change))
-			k++;
-		if (k == l->n || !vc_recompute_spec(l, f->on.s.rec->meta, k, spec, SPEC))
+		else if (w && (w->parts || vc_transform_parse(&u, w->change, &ignored) < 0 ||
+			       vc_transform_unmade(&u)))
 			return false;
-		*layers = true;
+		else if (w)
+			change[made->n++] = w->change;
 	}
 	return true;
 }
 
+static int prove_one(struct find *f, struct vc_rehearsal *h, int k, size_t i, struct vc_error *err)
+{
+	const struct vc_anything *q = &f->search[0];
+	const struct vc_any_found *c = &q->found[k][i];
+	const char *change[VC_ANY_AXES];
+	struct vc_list made;
+	struct vc_fit_made ran;
+	char conf[512];
+
+	if (!outside(f, c, conf, sizeof(conf), change, &made))
+		return VC_OK;
+	int r = vc_fit_make(&f->on, h, conf[0] ? conf : NULL, &made, &ran, err);
+	if (r == VC_EUSAGE) { /* not from outside */
+		*err = (struct vc_error){ 0 };
+		return VC_OK;
+	}
+	VC_TRY(r);
+	f->proof[f->proofs++] = (struct vc_any_proof){
+		.effect = (enum vc_any_effect)k, .at = i,
+		.fits = ran.fits, .reserved = ran.reserved,
+		.inside = ran.used >= c->low && ran.used <= c->high };
+	return VC_OK;
+}
+
+/* The first of each effect, and the next one where that does not really fit. */
 static int prove(void *find, struct vc_rehearsal *h, struct vc_error *err)
 {
 	struct find *f = find;
-	const struct vc_anything *q = &f->search[0];
-	char conf[512], *spec = malloc(SPEC);
-	int r = spec ? VC_OK : vc_nomem(err, "a choice of layers");
+	bool fits[VC_ANY_EFFECTS] = { false };
 
-	for (int k = 0; k < VC_ANY_EFFECTS; k++)
-		for (size_t i = 0; r == VC_OK && i < q->n[k] && f->proofs < PROOFS; i++) {
-			const struct vc_any_found *c = &q->found[k][i];
-			struct vc_kept ran;
-			bool layers;
+	for (size_t i = 0; i < VC_ANY_FOUND; i++)
+		for (int k = 0; k < VC_ANY_EFFECTS; k++) {
+			size_t n = f->proofs;
 
-			if (!outside(f, c, conf, sizeof(conf), spec, &layers))
+			if (fits[k] || i >= f->search->n[k] || n == PROOFS)
 				continue;
-			h->conf = conf[0] ? conf : NULL;
-			h->recompute = layers ? spec : NULL;
-			r = vc_rehearse(h, &ran, err);
-			if (r == VC_EUSAGE) { /* not from outside */
-				*err = (struct vc_error){ 0 };
-				r = VC_OK;
-				continue;
-			}
-			if (r < 0)
-				continue;
-			uint64_t used = ran.reserved + vc_plan_beside(&q->plan);
-			f->proof[f->proofs++] = (struct vc_any_proof){
-				.effect = (enum vc_any_effect)k, .at = i,
-				.fits = !ran.oom && !ran.flushes, .reserved = ran.reserved,
-				.inside = used >= c->low && used <= c->high };
+			VC_TRY(prove_one(f, h, k, i, err));
+			fits[k] = f->proofs > n && f->proof[n].fits;
 		}
-	free(spec);
-	return r;
+	return VC_OK;
 }
 
 static const struct vc_fit_steps steps = { "vramcast.fit-anything/1", begin, search, prove, say,
-					   code_of };
+					   code_of, false };
 
 static int find_anything(const struct vc_fit_ask *ask, size_t argc, char **argv,
 			 struct vc_console *con)

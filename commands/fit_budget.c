@@ -505,7 +505,7 @@ static int code_of(const void *find)
 }
 
 static const struct vc_fit_steps steps = { "vramcast.fit-budget/1", begin, search, prove, say,
-					   code_of };
+					   code_of, true };
 
 static int find_budget(const struct vc_fit_ask *ask, size_t argc, char **argv,
 		       struct vc_console *con)

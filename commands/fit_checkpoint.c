@@ -5,7 +5,7 @@
 #include "simulator/search/recompute_words.h"
 
 enum { FITS = 0, NEVER = 3, UNDECIDED = 6 };
-enum { PROOFS = 6, SPEC = 1 << 14 };
+enum { PROOFS = 6 };
 
 struct find {
 	struct vc_fit_on on;
@@ -54,38 +54,31 @@ static int code_of(const void *find)
 	return q->best == SIZE_MAX ? NEVER : q->sure == SIZE_MAX ? UNDECIDED : FITS;
 }
 
-/* ---- a program ---- */
+/* ---- the program ---- */
 
-/* A choice that cannot be made from outside of the program is not tried. */
-static int unproven(struct find *f, struct vc_error *err)
-{
-	snprintf(f->unproven, sizeof(f->unproven), "%.479s", err->message);
-	*err = (struct vc_error){ 0 };
-	return VC_OK;
-}
-
-/* Really make choice i, on the card. */
-static int prove(struct find *f, struct vc_rehearsal *h, size_t i, char *spec, bool *fits,
+/* Really make choice i, on the card. One that cannot be made from outside is not tried. */
+static int prove(struct find *f, struct vc_rehearsal *h, size_t i, bool *fits, bool *able,
 		 struct vc_error *err)
 {
 	struct vc_recompute_search *q = &f->search[0];
-	struct vc_kept ran;
+	const char *change = q->at[i].change;
+	const struct vc_list made = { &change, q->at[i].layers ? 1 : 0 };
+	struct vc_fit_made ran;
 
-	h->recompute = q->at[i].layers ? spec : NULL;
-	if (q->at[i].layers && !vc_recompute_spec(q, f->on.s.rec->meta, i, spec, SPEC)) {
-		snprintf(f->unproven, sizeof(f->unproven), "%s: which modules these layers are "
-			 "is not known from outside of the program", q->at[i].change);
+	VC_TRY(vc_recompute_open(q, &f->on.s, i, err));
+	int r = vc_fit_make(&f->on, h, h ? h->conf : NULL, &made, &ran, err);
+	if (r == VC_EUSAGE) {
+		*able = false;
+		if (h || f->on.asked.rerun)
+			snprintf(f->unproven, sizeof(f->unproven), "%.479s", err->message);
+		*err = (struct vc_error){ 0 };
 		return VC_OK;
 	}
-	VC_TRY(vc_recompute_open(q, &f->on.s, i, err));
-	if (vc_rehearse(h, &ran, err) == VC_EUSAGE)
-		return unproven(f, err);
-	VC_TRY((int)err->status);
-	uint64_t used = ran.reserved + vc_plan_beside(&q->plan);
-	*fits = !ran.oom && !ran.flushes;
+	VC_TRY(r);
+	*fits = ran.fits;
 	f->proof[f->proofs++] = (struct vc_recompute_proof){
 		.at = i, .ran = *fits, .reserved = ran.reserved,
-		.inside = used >= q->at[i].low && used <= q->at[i].high };
+		.inside = ran.used >= q->at[i].low && ran.used <= q->at[i].high };
 	return VC_OK;
 }
 
@@ -95,28 +88,23 @@ static int prove_all(void *find, struct vc_rehearsal *h, struct vc_error *err)
 {
 	struct find *f = find;
 	const struct vc_recompute_search *q = &f->search[0];
-	char *spec = malloc(SPEC);
 	uint64_t least = UINT64_MAX;
-	bool fits = false;
-	int r = spec ? VC_OK : vc_nomem(err, "a choice of layers");
+	bool fits = false, able = !f->unproven[0];
 
-	for (size_t i = q->best; r == VC_OK && i < q->n && !fits && !f->unproven[0]; i++) {
+	for (size_t i = q->best; i < q->n && !fits && able && f->proofs < PROOFS; i++) {
 		const struct vc_recompute *p = &q->at[i];
 
-		if (f->proofs == PROOFS)
-			break;
 		/* layers that go together are not modules that could be wrapped */
 		if (p->verdict != VC_FITS || !p->alone || p->used >= least)
 			continue;
 		least = p->used;
-		r = prove(f, h, i, spec, &fits, err);
+		VC_TRY(prove(f, h, i, &fits, &able, err));
 	}
-	free(spec);
-	return r;
+	return VC_OK;
 }
 
 static const struct vc_fit_steps steps = { "vramcast.fit-checkpoint/1", begin, search, prove_all,
-					   say, code_of };
+					   say, code_of, false };
 
 static int find_checkpoint(const struct vc_fit_ask *ask, size_t argc, char **argv,
 			   struct vc_console *con)

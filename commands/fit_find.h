@@ -2,10 +2,10 @@
 /* fit_find.h - what `fit --find` looks for besides parameters that recordings differ in. */
 #pragma once
 
+#include "commands/fit_recorded.h"
 #include "commands/rehearsal.h"
 #include "common/emit.h"
 #include "common/opt.h"
-#include "simulator/session/session.h"
 
 struct vc_fit_ask {
 	const struct vc_run_options *run;
@@ -30,6 +30,7 @@ struct vc_fit_on {
 	const struct vc_fit_ask *ask;
 	struct vc_session s;
 	struct vc_plan *plan; size_t plans;
+	struct vc_fit_recorded asked; bool opened; /* the recorded program, once it is needed */
 };
 
 /* What a row does with a recording, or with a program, of which a whole run is recorded first. */
@@ -38,15 +39,27 @@ struct vc_fit_steps {
 	/* h: how to run the program, whose first run the recording is; NULL: there is none. */
 	int (*begin)(void *find, struct vc_rehearsal *h, struct vc_error *err);
 	int (*search)(void *find, size_t card, struct vc_error *err);
-	int (*prove)(void *find, struct vc_rehearsal *h, struct vc_error *err); /* in dry runs */
+	/* In dry runs. h: NULL: of the recorded program. */
+	int (*prove)(void *find, struct vc_rehearsal *h, struct vc_error *err);
 	void (*say)(const void *find, size_t card, struct vc_emit *e);
 	int (*code)(const void *find);
+	bool program; /* that needs a program of its own, not a recorded one */
 };
 
 /* The exit code, or < 0. vc_fit_left gives back what it made, whatever happened. */
 int vc_fit_take(const struct vc_fit_steps *steps, void *find, size_t argc, char **argv,
 		struct vc_console *con);
 void vc_fit_left(struct vc_fit_on *on);
+
+struct vc_fit_made {
+	bool fits; /* without the cache being given back */
+	uint64_t reserved, used; /* of the card, with what stands beside and what only a card shows */
+};
+
+/* Really make those changes, as -x names them, for the first card. VC_EUSAGE: they cannot be made
+ * from outside of the program, or there is none. */
+int vc_fit_make(struct vc_fit_on *on, struct vc_rehearsal *h, const char *conf,
+		const struct vc_list *made, struct vc_fit_made *out, struct vc_error *err);
 
 /* The row of that name, or NULL: a parameter. */
 const struct vc_fit_find *vc_fit_find(const char *name);

@@ -34,7 +34,7 @@ int vc_fit_recorded_open(struct vc_fit_recorded *r, const struct vc_run_options 
 	/* 0 is no value that was recorded: it has to stand in the command line */
 	struct vc_param_value at[VC_WHATIF_PARAMS + 1] = { { (char *)(uintptr_t)key, 0 } };
 	char name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
-	size_t n = 1;
+	size_t n = key ? 1 : 0;
 
 	if (vc_rerun_asked(opt, "recordings"))
 		return VC_OK;

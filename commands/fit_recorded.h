@@ -11,7 +11,8 @@ struct vc_fit_recorded {
 	char why[VC_RERUN_WHY]; /* ... because */
 };
 
-/* After a failure, too, vc_fit_recorded_close. key: what is looked for. */
+/* After a failure, too, vc_fit_recorded_close. key: what is looked for; NULL:
+ * a change at the recorded values. */
 int vc_fit_recorded_open(struct vc_fit_recorded *r, const struct vc_run_options *opt,
 			 const char *path, const char *key, struct vc_error *err);
 void vc_fit_recorded_close(struct vc_fit_recorded *r);

@@ -37,6 +37,67 @@ static int take_program(const struct vc_fit_steps *steps, void *find, struct vc_
 	return r;
 }
 
+/* ---- changes, really made ---- */
+
+static int make_recorded(struct vc_fit_on *f, const struct vc_run_wish *wish,
+			 const struct vc_list *made, struct vc_kept *out, struct vc_error *err)
+{
+	const struct vc_run_options *run = f->ask->run;
+	struct vc_fit_recorded *a = &f->asked;
+	struct vc_ran ran;
+
+	if (!f->opened && (run->set.n || run->transform.n))
+		snprintf(a->why, sizeof(a->why), "changes are not made on top of --set and -x");
+	else if (!f->opened)
+		VC_TRY(vc_fit_recorded_open(a, run, f->s.rec->path, NULL, err));
+	f->opened = true;
+	if (!a->rerun)
+		return vc_fail(err, VC_EUSAGE, "%s", a->why);
+	a->rerun->made = *made;
+	VC_TRY(vc_fit_recorded_run(a, wish, &ran, err));
+	return vc_kept_read(ran.path, false, out) ? VC_OK :
+		vc_fail(err, VC_EUSAGE, "nothing is known of the run %s", ran.path);
+}
+
+static int make_program(struct vc_rehearsal *h, const struct vc_run_wish *wish,
+			struct vc_kept *out, struct vc_error *err)
+{
+	struct vc_made_changes m = { 0 };
+	int r = vc_made_open(&m, wish, err);
+
+	h->capacity = VC_REHEARSE_ROOM;
+	h->conf = wish->conf;
+	h->change = m.change;
+	h->recompute = m.recompute;
+	if (r == VC_OK)
+		r = vc_rehearse(h, out, err);
+	h->change = h->recompute = NULL;
+	vc_made_close(&m);
+	return r;
+}
+
+/* With room for all: what it needs is held against the card afterwards, context and all. */
+int vc_fit_make(struct vc_fit_on *f, struct vc_rehearsal *h, const char *conf,
+		const struct vc_list *made, struct vc_fit_made *out, struct vc_error *err)
+{
+	const struct vc_run_wish wish = { .of = (struct vc_recording *)(uintptr_t)f->s.rec,
+					  .made = made, .card = f->plan->card, .conf = conf };
+	struct vc_kept ran;
+	uint64_t low, high;
+	int r = h ? make_program(h, &wish, &ran, err) : make_recorded(f, &wish, made, &ran, err);
+
+	if (r < 0 && r != VC_ENOMEM && !h) /* a program that fails with it */
+		r = err->status = VC_EUSAGE;
+	VC_TRY(r);
+	low = high = ran.reserved;
+	if (!h && !f->asked.rerun->found.same)
+		vc_control_interval(&f->asked.rerun->found, ran.reserved, &low, &high);
+	out->reserved = ran.reserved;
+	out->used = high + vc_plan_beside(f->plan);
+	out->fits = !ran.oom && !ran.flushes && out->used <= f->plan->capacity;
+	return VC_OK;
+}
+
 static int say(const struct vc_fit_steps *steps, const void *find, struct vc_error *err)
 {
 	const struct vc_fit_on *f = find;
@@ -62,12 +123,18 @@ int vc_fit_take(const struct vc_fit_steps *steps, void *find, size_t argc, char 
 	struct vc_rehearsal h = { .argv = argv, .argc = argc, .progress = line };
 	struct vc_error *err = &con->err;
 
+	struct vc_fit_on *on = find;
+
 	vc_progress_say(line, "changes are looked for");
 	int r = !argc ? vc_fail(err, VC_EUSAGE, "name a recording, or a program behind --") :
 		vc_is_program(argc, argv) ? take_program(steps, find, &h, err) :
 					    search(steps, find, argv[0], NULL, err);
 
+	if (r == VC_OK && !steps->program && !vc_is_program(argc, argv))
+		r = steps->prove(find, NULL, err);
 	vc_progress_close(line);
+	if (on->asked.why[0] && !con->quiet)
+		fprintf(stderr, "vramcast fit: not rerun: %s\n", on->asked.why);
 	if (r == VC_OK)
 		r = say(steps, find, err);
 	return r == VC_OK ? steps->code(find) : r;
@@ -76,5 +143,6 @@ int vc_fit_take(const struct vc_fit_steps *steps, void *find, size_t argc, char 
 void vc_fit_left(struct vc_fit_on *on)
 {
 	free(on->plan);
+	vc_fit_recorded_close(&on->asked);
 	vc_session_close(&on->s);
 }

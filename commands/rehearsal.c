@@ -14,7 +14,8 @@ enum { SPEC = 1 << 14 }; /* bytes of a choice */
 
 int vc_rehearse(const struct vc_rehearsal *h, struct vc_kept *out, struct vc_error *err)
 {
-	const struct vc_made_changes made = { .recompute = (char *)(uintptr_t)h->recompute,
+	const struct vc_made_changes made = { .change = (char *)(uintptr_t)h->change,
+					      .recompute = (char *)(uintptr_t)h->recompute,
 					      .budget = (char *)(uintptr_t)h->budget };
 	const struct vc_list none = { .n = 0 };
 	struct vc_program *p = NULL;
@@ -25,9 +26,16 @@ int vc_rehearse(const struct vc_rehearsal *h, struct vc_kept *out, struct vc_err
 	int r = vc_own_describe(h->argc, (char **)(uintptr_t)h->argv, &none, &p, err);
 
 	w.program = p;
-	snprintf(with, sizeof(with), "%s%s%s", h->recompute ? "layers computed twice" :
-		 h->budget ? "a choice of modules" : "",
-		 (h->recompute || h->budget) && w.conf ? " " : "", w.conf ? w.conf : "");
+	const char *said[] = { h->recompute ? "layers computed twice" : h->budget ?
+			       "a choice of modules" : NULL, h->change, w.conf };
+	size_t len = 0;
+	with[0] = '\0';
+	for (int i = 0; i < 3; i++)
+		if (said[i] && len < sizeof(with))
+			len += (size_t)snprintf(with + len, sizeof(with) - len, "%s%s",
+						len ? " " : "", said[i]);
+	for (char *nl = with; (nl = strchr(nl, '\n')); )
+		*nl = ' ';
 	vc_progress_say(h->progress, "trial run of the program on %s, with %s", h->gpu,
 			*with ? with : h->capacity ? "memory for all of it" : "nothing changed");
 	if (r == VC_OK && h->steps) {
@@ -48,7 +56,7 @@ int vc_rehearse_whole(struct vc_rehearsal *h, const struct vc_run_options *opt, 
 	if (opt->gpu.n != 1)
 		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which one with -g");
 	h->gpu = opt->gpu.at[0];
-	h->capacity = "1TiB"; /* that it runs out is known; what it needs is not */
+	h->capacity = VC_REHEARSE_ROOM;
 	return vc_rehearse(h, out, err);
 }
 

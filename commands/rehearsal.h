@@ -5,12 +5,15 @@
 
 #include "commands/kept_run.h"
 
+#define VC_REHEARSE_ROOM "1TiB" /* that it runs out is known; what it needs is not */
+
 struct vc_rehearsal {
 	const char *gpu;       /* the card to play */
 	const char *capacity;  /* of it, where it is another one; or NULL */
 	char *const *argv;     /* program and its arguments */
 	size_t argc;
 	const char *recompute; /* layers to be computed twice, or NULL */
+	const char *change;    /* others, as the hook takes them, or NULL */
 	const char *budget;    /* modules kept or computed twice (budget_file.h), or NULL */
 	uint64_t steps;        /* of its optimizer, then it is ended; 0: all */
 	char room[32];         /* of `capacity`, private */

@@ -58,6 +58,7 @@ check "each fits" test "$(pick "all(f['used'] <= 16 << 30 for k in ('nothing', '
 run fit --find anything --capacity 40GiB --context 0 "$t"; expect "where it fits nothing is searched" 0 'it fits as it is'
 sgd="tests/transforms/recordings/bert_--optimizer_sgd.vct"
 run fit --find anything --capacity 250MiB --context 0 --most 60 "$sgd"
+check "why its changes were not made in the program is said" grep -q "not rerun: which program made the recording is not known" <(printf "%s" "$err")
 [ "$rc" != 2 ] && printf '%s' "$out" | grep -q 'replayed' && ! printf '%s' "$out" | grep -q 'optimizer:to=' &&
 	pass "SGD, which keeps no states, is not told to become AdamW" || fail "an optimizer for SGD" "$out"
 amp=tests/recordings/autocast-16.vct@batch=16

@@ -54,4 +54,11 @@ for program in $CHANGES; do
 		check "$program -x $x: to the byte what a program needs in which it stands" test "$truth" = "$peak"
 	done <<< "$changes"
 done
+
+# what fit finds for a recording is made in its program, and needs what the program needs in which it stands
+"$VRAMCAST" dryrun -q -g a100-80g-sxm --stacks py -o "$TMP/recorded.vct" -- "$py" tests/programs/gpt.py --batch 32 > "$TMP/said" 2>&1
+run fit --find anything "$TMP/recorded.vct" -g a100-80g-sxm --capacity 600MiB --context 0 --most 600 --json
+check "fit makes in the program what it finds" grep -q '"proven": true' "$TMP/out"
+run fit --find checkpoint "$TMP/recorded.vct" -g a100-80g-sxm --capacity 600MiB --context 0
+expect "and the layers that it chooses" 0 'really done in a dry run: fits, [0-9.]+ MiB reserved, inside the interval'
 finish

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # check.sh - make check-published: one rank of jobs of many cards, and nets of one, whose peaks others published
-# (published.tsv), held against their figure. F=megatron chooses rows by name. SEGMENTARY, MEGATRON_LM: where
-# arianizadi/segmentary and NVIDIA/Megatron-LM are checked out; TRANSFORMER_ENGINE: folders, set apart by colons, with
+# (published.tsv), held against their figure. F=megatron chooses rows by name. SEGMENTARY: where arianizadi/segmentary is
+# checked out; MEGATRON_LM: a git directory of NVIDIA/Megatron-LM; TRANSFORMER_ENGINE: folders, set apart by colons, with
 # that package. Environments lie outside the tree. Not part of make check.
 . tests/support/tap.sh
 . tests/nullgpu/torch/envs.sh
@@ -16,6 +16,13 @@ fetch() { # NAME PACKAGE...: into a folder of its own
 	echo "$site"
 }
 
+helpers() { # FOLDER: what Megatron-LM would compile for the python3 that comes first
+	# shellcheck disable=SC2046
+	c++ -O1 -shared -std=c++17 -fPIC $("$py" -c 'import importlib.util as u, sysconfig as s
+print("-I" + s.get_paths()["include"], "-I" + u.find_spec("torch").submodule_search_locations[0] + "/include",
+	"-o", "'"$1"'/helpers_cpp" + s.get_config_var("EXT_SUFFIX"))') "$1/helpers.cpp"
+}
+
 # what runs, and the packages beside PyTorch (triton is of its release); printed: PYTHONPATH
 packages() { # PROGRAM VERSION TORCH
 	case $3 in 2.6*) triton=3.2.0 ;; 2.8*) triton=3.4.0 ;; *) triton=3.5.1 ;; esac
@@ -25,7 +32,10 @@ packages() { # PROGRAM VERSION TORCH
 	lit) fetch "lightning-$2" "lightning==$2" lightning-utilities==0.15.3 torchmetrics==1.9.0 packaging pyyaml tqdm \
 		requests urllib3 certifi idna charset-normalizer; return ;;
 	conv3d) return ;;
-	golden) [ -d "$MEGATRON_LM/megatron" ] && echo "$TRANSFORMER_ENGINE"; return ;;
+	golden) site=$SITES/megatron-lm-$2
+		[ -d "$site" ] || { mkdir -p "$site.new" && git -C "$MEGATRON_LM" archive "$2" 2> "$TMP/pip.log" |
+			tar -x -C "$site.new" && helpers "$site.new/megatron/core/datasets" && mv "$site.new" "$site"; } || return 1
+		echo "$site:$TRANSFORMER_ENGINE"; return ;;
 	vae) fetch "diffusers-$2" "diffusers==$2" huggingface_hub==0.34.4 safetensors==0.6.2 regex requests pillow \
 		importlib_metadata zipp urllib3 certifi idna charset-normalizer packaging pyyaml tqdm; return ;;
 	segmentary) [ -d "$SEGMENTARY/src" ] && fetch "segmentary" transformers==5.15.0 tokenizers==0.22.2 \
@@ -52,7 +62,10 @@ row() {
 		settings="VRAMCAST_NULL_CUDNN_LIBRARY=$lib"
 	fi
 	values=off
-	case $program in segmentary|golden) values=on ;; esac # they look at labels, and at what other ranks say
+	case $program in
+	segmentary) values=on ;; # it looks at its labels
+	golden) values=on settings="VRAMCAST_NULL_VALUES_MAX=16384" ;; # at what other ranks say, and that is small; routers need more
+	esac
 	# all three are lists of words
 	# shellcheck disable=SC2086
 	[ "$last" = "$program $torch $card $settings $words" ] ||

@@ -227,7 +227,7 @@ int vc_addressmap_scale(struct vc_page *p, const struct vc_result *r, const stru
 	uint64_t need =
 		r->oom.happened ? r->oom.alloc_size ? r->oom.alloc_size : r->oom.request : 0;
 	uint64_t free =
-		r->oom.happened && r->oom.largest_free ? r->oom.largest_free : f->largest_free;
+		r->oom.happened ? r->oom.largest_free : f->largest_free;
 	int w;
 
 	vc_svg_label(&p->svg, &l, "to scale with the map:");

@@ -26,8 +26,6 @@ static size_t add_segment(struct vc_ledger *l, const struct vc_classes *c,
 			l->waiting += x->size;
 		} else {
 			free += x->size;
-			l->pieces++;
-			l->largest = x->size > l->largest ? x->size : l->largest;
 		}
 	}
 	*(held && !expandable ? &l->stranded : &l->returnable) += free;
@@ -56,7 +54,7 @@ void vc_ledger_make(struct vc_ledger *l, const struct vc_classes *c)
 				 .event = h == &r->last ? r->oom.event :
 					  h->n          ? h->event : r->stats.peak_event,
 				 .capacity = r->info.capacity, .context = r->info.context,
-				 .others = r->info.others };
+				 .others = r->info.others, .largest = r->oom.largest_free };
 	for (size_t i = 0; i < h->n;)
 		i = add_segment(l, c, h, i);
 	if (!h->n && !l->at_oom)

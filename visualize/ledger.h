@@ -16,8 +16,8 @@ struct vc_ledger {
 	uint64_t reserved;         /* live + waiting + returnable + stranded */
 	uint64_t used, free;       /* on the device; used + free = capacity */
 	uint64_t request;          /* that was refused; 0: none */
-	uint64_t largest;          /* free piece in the cache */
-	size_t segments, pieces;   /* at that moment; free pieces */
+	uint64_t largest;          /* free piece that the request could have, at the OOM */
+	size_t segments;           /* at that moment */
 };
 
 void vc_ledger_make(struct vc_ledger *l, const struct vc_classes *c);

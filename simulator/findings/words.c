@@ -172,21 +172,20 @@ void vc_stranded_text(const struct vc_result *r, char *buf, size_t cap)
 void vc_heap_text(const struct vc_result *r, char *buf, size_t cap)
 {
 	const struct vc_heap_map *h = vc_result_heap(r);
-	uint64_t part[4] = { 0 }, largest = 0, pieces = 0;
+	uint64_t part[4] = { 0 }, pieces = 0;
 	char a[2 * VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT], n[VC_FORMAT];
 
 	for (size_t i = 0; i < h->n; i++) {
 		part[h->at[i].what & 3] += h->at[i].size;
 		pieces += h->at[i].what == 3;
-		if (h->at[i].what == 3 && h->at[i].size > largest)
-			largest = h->at[i].size;
 	}
 	vc_format_in(part[3], part[0], b);
 	vc_format_count(pieces, n);
 	if (h == &r->last)
 		snprintf(buf, cap, "%s asked for do not fit: %s are cached in %s piece%s, the "
 			 "largest %s", vc_format_in(r->oom.request, part[0], a), b, n,
-			 pieces == 1 ? "" : "s", vc_format_in(largest, part[0], c));
+			 pieces == 1 ? "" : "s",
+			 vc_format_in(r->oom.largest_free, part[0], c));
 	else
 		snprintf(buf, cap, "%s reserved are in use at the peak, %s lie free in %s piece%s",
 			 vc_format_of(part[1] + part[2], part[0], a), b, n,

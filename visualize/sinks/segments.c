@@ -21,7 +21,7 @@ static int numbers(struct vc_page *p, const struct vc_result *r, const struct vc
 	snprintf(vc_fact_of(&f[2], "free in the cache", "fg"), VC_FACT, "%s, %s of reserved",
 		 vc_format_bytes(h->free, a), vc_format_percent(h->free, h->reserved, b));
 	snprintf(vc_fact_of(&f[3], "largest free piece", "fg"), VC_FACT, "%s",
-		 vc_format_bytes(h->largest_free, a));
+		 vc_format_bytes(r->oom.happened ? r->oom.largest_free : h->largest_free, a));
 	if (r->oom.happened)
 		vc_refused_text(r, vc_fact_of(&f[n++], "request that failed", "bad"), VC_FACT);
 	return vc_page_row(p, y, f, n);

@@ -36,7 +36,8 @@ static void moment_facts(const struct drawing *d, struct vc_fact f[3])
 	else if (d->r->info.capacity)
 		snprintf(text + strlen(text), VC_FACT - strlen(text), ", %s of capacity",
 			 vc_format_percent(reserved, d->r->info.capacity, b));
-	snprintf(vc_fact_of(&f[1], "in use then", "fg"), VC_FACT, "%s, %s of reserved",
+	snprintf(vc_fact_of(&f[1], "in use then", "fg"), VC_FACT,
+		 reserved ? "%s, %s of reserved" : "%s",
 		 vc_format_in(reserved - cached, reserved, a),
 		 vc_format_percent(reserved - cached, reserved, b));
 	snprintf(vc_fact_of(&f[2], "cached then", "fg"), VC_FACT,

@@ -85,6 +85,13 @@ most=$("$VRAMCAST" diff tests/python/recordings/base.vct tests/python/recordings
 print(max(json.load(sys.stdin)["sites"], key=lambda s: abs(s["live_at_peak"]["a"] - s["live_at_peak"]["b"]))["site"])')
 check "diff names the line that holds more at the peak: $most" grep -qF "most of the change is at $most (" "$TMP/out"
 
+
+# The weights of nn.TransformerEncoder (1,581,312 numbers of four bytes) are no workspaces; the second card is one, too.
+run info tests/recordings/encoder.vct; expect "weights of an encoder are told as such" 0 'parameter +6\.03 MiB'
+run plot tests/recordings/two-devices.vct --device 1 --axis time -o "$TMP/second.svg"
+check "the second of two cards has its capacity" says "$TMP/second.svg" '^Fits: 0\.5[0-9] of 23\.5 GiB used$'
+check "and its kernels" says "$TMP/second.svg" '^kernels$'
+
 (cat "$TMP/lines"; printf '%s\n' 'traces/lm-medium-ctx1024.vct -g rtx4090' 'tests/recordings/many-steps.vct' \
 	'tests/recordings/leak-blocks.vct --capacity 600MiB --context 0' 'traces/lm-train-ctx128.vct -g a100-40g-sxm') |
 	TMP=$TMP python3 tests/findings/check.py --mutate > "$TMP/judged"

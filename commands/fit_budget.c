@@ -2,6 +2,7 @@
 /* fit_budget.c - fit --find budget: what to do with the modules of a program so that it stays below
  * a peak, at the least time. Whatever is answered was played in a dry run. */
 
+#include "commands/budget_code.h"
 #include "commands/budget_file.h"
 #include "commands/fit_find.h"
 #include "common/vec.h"
@@ -11,7 +12,8 @@
 enum { FITS = 0, NEVER = 3 };
 enum { BISECT = 12, /* replays of choices from one dry run to the next */
        REPLAYS = 400, /* that make one better */
-       TRIED = 32 };
+       TRIED = 32,
+       REFUSED = 32 /* a share of the target: steps in which a limit is gone away from */ };
 
 struct find {
 	struct vc_fit_on on;
@@ -24,9 +26,14 @@ struct find {
 	uint64_t beside;          /* what is used beyond what the allocator reserves */
 	double host_share;        /* bytes of the host's memory for each that is sent there */
 	uint8_t *how, *best;
-	bool found, bounded;      /* a choice that was played; there is a bound */
-	uint64_t used, predicted, host; /* by it */
-	double cost, bound;       /* of it; no choice costs less */
+	bool limited;             /* choices are looked for whose cache is emptied to stay below */
+	double emptying;          /* what that adds to a step, in the last replay */
+	uint64_t driver;          /* ns in driver calls, of the run in which all is kept */
+	bool found;               /* a choice that was played */
+	uint64_t used, predicted, host, limit, flushes; /* by it; limit: of its allocator, or 0 */
+	double cost;              /* of it */
+	bool even; double uniform; /* the fewest modules computed twice, evenly spread */
+	uint64_t least;           /* that any choice took */
 	struct { uint64_t predicted, used; double cost; } tried[TRIED]; size_t runs; /* dry runs */
 	size_t replays, enough;
 	char command[400];
@@ -42,10 +49,16 @@ static int open_trace(struct vc_recording *rec, const char *path, struct vc_erro
 					      "fewer steps", path);
 }
 
+/* What the allocator may reserve, so that no more than that is used. */
+static uint64_t limit_of(const struct find *f, uint64_t used)
+{
+	return used > f->beside ? used - f->beside : 1;
+}
+
 static int play(struct find *f, struct vc_rehearsal *h, const uint8_t *how, bool timed,
 		struct vc_kept *ran, struct vc_error *err)
 {
-	char *spec = vc_budget_spec(&f->b, how, timed, err);
+	char *spec = vc_budget_spec(&f->b, how, timed, f->limited ? limit_of(f, f->peak) : 0, err);
 	int r = spec ? VC_OK : (int)err->status;
 
 	h->budget = spec;
@@ -151,7 +164,20 @@ static int search(void *find, size_t card, struct vc_error *err)
 
 /* ---- what a choice needs, by a replay ---- */
 
-static int replay(struct find *f, struct vc_recording *made, uint64_t *used, struct vc_error *err)
+static size_t steps_of(const struct find *f)
+{
+	return f->run[VC_BUDGET_KEEP].steps ? f->run[VC_BUDGET_KEEP].steps : 1;
+}
+
+static double cost_of(const struct find *f)
+{
+	return vc_budget_cost(&f->b, f->how) + f->emptying;
+}
+
+/* Under a limit it takes the target, or more where a request is refused there; how much more is
+ * not known. */
+static int replay(struct find *f, struct vc_recording *made, uint64_t target, uint64_t *used,
+		  struct vc_error *err)
 {
 	static const struct vc_observer_type *const nobody[] = { NULL };
 	struct vc_plan plan = vc_plan_unlimited(&f->on.plan[0]);
@@ -161,15 +187,23 @@ static int replay(struct find *f, struct vc_recording *made, uint64_t *used, str
 	s.rec = made;
 	/* of equal free blocks the allocator takes the lower one */
 	plan.va = vc_va_of_first(f->rec[0].device->first_segment);
+	plan.capacity = f->limited ? limit_of(f, target) + vc_plan_beside(&plan) : 0;
 	VC_TRY(vc_recording_count(made, f->rec[0].device->device, err));
 	VC_TRY(vc_session_replay(&s, &plan, nobody, &r, err));
 	*used = r.stats.peak_reserved + f->beside;
+	if (f->limited && r.stats.ooms)
+		*used = target + target / REFUSED;
+	f->emptying = f->limited && r.stats.driver_ns > f->driver && f->b.timed ?
+		      (double)(r.stats.driver_ns - f->driver) / (double)steps_of(f) : 0;
+	if (!f->driver)
+		f->driver = r.stats.driver_ns;
 	vc_result_fini(&r);
 	f->replays++;
 	return VC_OK;
 }
 
-static int predict(struct find *f, const uint8_t *how, uint64_t *used, struct vc_error *err)
+static int predict(struct find *f, const uint8_t *how, uint64_t target, uint64_t *used,
+		   struct vc_error *err)
 {
 	struct vc_recording made = f->rec[0];
 	struct vc_meta meta;
@@ -182,7 +216,7 @@ static int predict(struct find *f, const uint8_t *how, uint64_t *used, struct vc
 	r = vc_budget_splice(&f->b, f->run, how, &made.trace, &meta, err);
 	made.meta = &meta;
 	if (r == VC_OK)
-		r = replay(f, &made, used, err);
+		r = replay(f, &made, target, used, err);
 	made.trace.meta = NULL;
 	vc_recording_close(&made);
 	return r;
@@ -204,7 +238,7 @@ static int choose(struct find *f, uint64_t target, uint64_t *says, bool *found,
 
 		r = vc_budget_choose(&f->b, bytes, how, &cost, &some, err);
 		if (r == VC_OK && some)
-			r = predict(f, how, &used, err);
+			r = predict(f, how, target, &used, err);
 		if (r < 0)
 			break;
 		if (!some) {
@@ -244,7 +278,7 @@ static int relax(struct find *f, size_t i, uint64_t target, uint64_t *says, stru
 		if (!f->b.can[way] || cost[way] >= cost[was] || f->replays >= f->enough)
 			continue;
 		f->how[i] = way;
-		VC_TRY(predict(f, f->how, &used, err));
+		VC_TRY(predict(f, f->how, target, &used, err));
 		if (used <= target && vc_budget_hosted(&f->b, f->how) <= f->b.host) {
 			now = way;
 			*says = used;
@@ -264,7 +298,7 @@ static int improve(struct find *f, uint64_t target, uint64_t *says, bool *found,
 
 	if (r == VC_OK && !*found && f->found) {
 		memcpy(f->how, f->best, f->b.n * sizeof(*f->how));
-		r = predict(f, f->how, says, err);
+		r = predict(f, f->how, target, says, err);
 		*found = r == VC_OK && *says <= target;
 	}
 	f->enough = f->replays + REPLAYS;
@@ -284,7 +318,7 @@ static int improve(struct find *f, uint64_t target, uint64_t *says, bool *found,
 
 static int keep_it(struct find *f, const struct vc_kept *ran, uint64_t says, struct vc_error *err)
 {
-	double cost = vc_budget_cost(&f->b, f->how);
+	double cost = cost_of(f);
 	struct vc_recording rec = { 0 };
 	uint64_t kept = 0, sent = 0;
 	int r;
@@ -305,7 +339,21 @@ static int keep_it(struct find *f, const struct vc_kept *ran, uint64_t says, str
 	f->used = ran->used;
 	f->predicted = says;
 	f->host = sent > kept ? sent - kept : 0;
+	f->limit = f->limited ? limit_of(f, f->peak) : 0;
+	f->flushes = f->limited ? ran->flushes : 0;
 	memcpy(f->best, f->how, f->b.n * sizeof(*f->best));
+	return VC_OK;
+}
+
+static int next_choice(struct find *f, uint64_t target, uint64_t *says, bool *some,
+		       struct vc_error *err)
+{
+	VC_TRY(choose(f, target, says, some, err));
+	if (!f->limited || !f->found)
+		VC_TRY(improve(f, target, says, some, err));
+	if (*some && f->limited) /* what emptying costs it */
+		VC_TRY(predict(f, f->how, target, says, err));
+	*some = *some && (!f->found || cost_of(f) < f->cost);
 	return VC_OK;
 }
 
@@ -318,22 +366,43 @@ static int try_choices(struct find *f, struct vc_rehearsal *h, struct vc_error *
 	while (f->runs < f->on.ask->trials && f->runs < TRIED) {
 		struct vc_kept ran;
 
-		VC_TRY(choose(f, target, &says, &some, err));
-		VC_TRY(improve(f, target, &says, &some, err));
-		if (!some || (f->found && vc_budget_cost(&f->b, f->how) >= f->cost))
+		VC_TRY(next_choice(f, target, &says, &some, err));
+		if (!some)
 			break;
 		VC_TRY(play(f, h, f->how, false, &ran, err));
 		f->tried[f->runs].predicted = says;
 		f->tried[f->runs].used = ran.used;
-		f->tried[f->runs++].cost = vc_budget_cost(&f->b, f->how);
-		if (ran.used <= f->peak) {
+		f->tried[f->runs++].cost = cost_of(f);
+		f->least = !ran.oom && ran.used < f->least ? ran.used : f->least;
+		if (!ran.oom && ran.used <= f->peak) {
 			VC_TRY(keep_it(f, &ran, says, err));
+			if (f->limited)
+				break;
 			target = says + (f->peak - ran.used);
 			target = target < bad ? target : bad - 1;
 			continue;
 		}
 		bad = says < bad ? says : bad;
-		target = says > ran.used - f->peak ? says - (ran.used - f->peak) : 0;
+		target = f->limited ? target - target / REFUSED :
+			 says > ran.used - f->peak ? says - (ran.used - f->peak) : 0;
+	}
+	return VC_OK;
+}
+
+/* What it is held against: the fewest modules computed twice, evenly spread over all, that should
+ * stay below. */
+static int spread(struct find *f, struct vc_error *err)
+{
+	f->limited = false;
+	for (size_t m = 1; m <= f->b.n && !f->even; m++) {
+		uint64_t used;
+
+		for (size_t i = 0; i < f->b.n; i++)
+			f->how[i] = (i + 1) * m / f->b.n > i * m / f->b.n ? VC_BUDGET_RECOMPUTE :
+									  VC_BUDGET_KEEP;
+		VC_TRY(predict(f, f->how, f->peak, &used, err));
+		f->even = used <= f->peak;
+		f->uniform = vc_budget_cost(&f->b, f->how);
 	}
 	return VC_OK;
 }
@@ -346,20 +415,22 @@ static int prove(void *find, struct vc_rehearsal *h, struct vc_error *err)
 	for (int way = 0; way < VC_BUDGET_WAYS; way++)
 		if (f->b.can[way] && f->ran[way].used - f->ran[way].reserved > f->beside)
 			f->beside = f->ran[way].used - f->ran[way].reserved;
-	memset(f->how, VC_BUDGET_KEEP, f->b.n * sizeof(*f->how));
-	if (f->ran[VC_BUDGET_KEEP].used <= f->peak) {
-		f->bounded = true;
-		return keep_it(f, &f->ran[VC_BUDGET_KEEP], f->ran[VC_BUDGET_KEEP].used, err);
-	}
-	for (int way = VC_BUDGET_RECOMPUTE; way < VC_BUDGET_WAYS; way++) {
+	f->least = f->ran[VC_BUDGET_KEEP].used;
+	for (int way = VC_BUDGET_KEEP; way < VC_BUDGET_WAYS; way++) {
+		if (!f->b.can[way])
+			continue;
 		memset(f->how, way, f->b.n * sizeof(*f->how));
-		if (f->b.can[way] && f->ran[way].used <= f->peak)
+		f->least = f->ran[way].used < f->least ? f->ran[way].used : f->least;
+		if (f->ran[way].used <= f->peak)
 			VC_TRY(keep_it(f, &f->ran[way], f->ran[way].used, err));
 	}
-	/* a cache that wastes nothing */
-	VC_TRY(vc_budget_choose(&f->b, f->peak > f->beside ? f->peak - f->beside : 0, f->how,
-				&f->bound, &f->bounded, err));
-	return try_choices(f, h, err);
+	if (f->found && f->cost <= 0)
+		return VC_OK;
+	VC_TRY(try_choices(f, h, err));
+	/* Where memory is short, the allocator empties its cache before it gives up. */
+	f->limited = true;
+	VC_TRY(try_choices(f, h, err));
+	return spread(f, err);
 }
 
 /* ---- saying it ---- */
@@ -371,27 +442,6 @@ static size_t taken(const struct find *f, enum vc_budget_do way)
 	for (size_t i = 0; f->found && i < f->b.n; i++)
 		n += f->best[i] == way;
 	return n;
-}
-
-static void say_code(struct vc_emit *e, const struct find *f)
-{
-	vc_emit_line(e, "  to paste behind what makes the model:");
-	vc_emit_line(e, "    from functools import partial");
-	vc_emit_line(e, "    from torch.utils.checkpoint import checkpoint");
-	vc_emit_line(e, "    for name in [");
-	for (size_t i = 0; i < f->b.n; i++) {
-		const char *slash = strchr(f->b.at[i].name, '/');
-
-		if (f->best[i])
-			vc_emit_line(e, "            \"%s\",",
-				     slash ? slash + 1 : f->b.at[i].name);
-	}
-	vc_emit_line(e, "    ]:");
-	vc_emit_line(e, "        layer = model.get_submodule(name)");
-	vc_emit_line(e, "        layer.forward = partial(checkpoint, layer.forward, "
-			"use_reentrant=False)");
-	vc_emit_line(e, "  statistics of batch normalization see each batch twice then; not "
-			"with 'vramcast run --choice'");
 }
 
 static const char *cost_text(const struct find *f, double cost, char text[32])
@@ -420,29 +470,31 @@ static void say_ways(struct vc_emit *e, const struct find *f)
 	vc_emit_line(e, "%s a step once more%s%s", cost_text(f, f->cost, said),
 		     f->b.timed ? " on the card" : ", of what modules write",
 		     f->b.unproven ? " (not all choices compared)" : "");
-	if (f->bounded && f->cost > 0)
-		vc_emit_line(e, "  no choice takes less than %s: %.1f %% less",
-			     cost_text(f, f->bound, text),
-			     100 * (f->cost - f->bound) / f->cost);
+	vc_emit_line(e, "  the least of %zu dry runs and %zu replays; others may take less",
+		     f->runs, f->replays);
+	if (f->even && f->b.timed)
+		vc_emit_line(e, "  with the fewest modules computed twice, evenly spread: %s",
+			     cost_text(f, f->uniform, text));
+	if (f->limit)
+		vc_emit_line(e, "its allocator is limited to %s and empties its cache %" PRIu64
+			     " times%s", vc_bytes_text(f->limit, text), f->flushes,
+			     f->b.timed ? ", which is in that time" : "");
 }
 
 static void say_people(struct vc_emit *e, const struct find *f)
 {
 	char need[32], peak[32], least[32];
-	bool only = !taken(f, VC_BUDGET_PRODUCTS) && !taken(f, VC_BUDGET_OFFLOAD);
 
 	vc_emit_line(e, "as it is it needs %s; asked for: at most %s",
 		     vc_bytes_text(f->ran[0].used, need), vc_bytes_text(f->peak, peak));
 	if (!f->found) {
-		vc_emit_line(e, "no choice of its %zu modules was found that stays below; with all "
-			     "of them computed twice it needs %s", f->b.n,
-			     vc_bytes_text(f->ran[VC_BUDGET_RECOMPUTE].used, least));
-	} else if (taken(f, VC_BUDGET_KEEP) == f->b.n) {
+		vc_emit_line(e, "no choice of its %zu modules was found that stays below; the least "
+			     "that was tried needs %s", f->b.n, vc_bytes_text(f->least, least));
+	} else if (taken(f, VC_BUDGET_KEEP) == f->b.n && !f->limit) {
 		vc_emit_line(e, "nothing has to be computed twice");
 	} else {
 		say_ways(e, f);
-		if (only)
-			say_code(e, f);
+		vc_budget_paste(e, &f->b, f->best, f->limit);
 	}
 }
 
@@ -475,13 +527,15 @@ static void say(const void *find, size_t card, struct vc_emit *e)
 	vc_emit_uint(e, "peak", NULL, f->peak);
 	vc_emit_bool(e, "fits", NULL, f->found);
 	vc_emit_uint(e, "needs", NULL, f->ran[VC_BUDGET_KEEP].used);
-	vc_emit_uint(e, "least", NULL, f->ran[VC_BUDGET_RECOMPUTE].used);
+	vc_emit_uint(e, "least", NULL, f->least);
 	vc_emit_uint(vc_emit_known(e, f->found), "used", NULL, f->used);
 	vc_emit_uint(vc_emit_known(e, f->found), "predicted", NULL, f->predicted);
 	vc_emit_uint(vc_emit_known(e, f->found), "host", NULL, f->host);
 	vc_emit_text(e, "unit", NULL, f->b.timed ? "ns" : "bytes");
 	vc_emit_uint(vc_emit_known(e, f->found), "extra", NULL, (uint64_t)f->cost);
-	vc_emit_uint(vc_emit_known(e, f->bounded), "bound", NULL, (uint64_t)f->bound);
+	vc_emit_uint(vc_emit_known(e, f->even), "uniform", NULL, (uint64_t)f->uniform);
+	vc_emit_uint(vc_emit_known(e, f->limit), "limit", NULL, f->limit);
+	vc_emit_uint(vc_emit_known(e, f->limit), "flushes", NULL, f->flushes);
 	vc_emit_array(e, "tried", NULL);
 	for (size_t i = 0; i < f->runs; i++) {
 		vc_emit_object(e, NULL, NULL);
@@ -504,7 +558,7 @@ static int code_of(const void *find)
 	return ((const struct find *)find)->found ? FITS : NEVER;
 }
 
-static const struct vc_fit_steps steps = { "vramcast.fit-budget/1", begin, search, prove, say,
+static const struct vc_fit_steps steps = { "vramcast.fit-budget/2", begin, search, prove, say,
 					   code_of, true };
 
 static int find_budget(const struct vc_fit_ask *ask, size_t argc, char **argv,
@@ -514,7 +568,8 @@ static int find_budget(const struct vc_fit_ask *ask, size_t argc, char **argv,
 	int r = vc_fit_take(&steps, &f, argc, argv, con);
 
 	if (r == FITS && ask->save) {
-		int lost = vc_budget_save(&f.b, f.best, f.command, f.used, ask->save, &con->err);
+		int lost = vc_budget_save(&f.b, f.best, f.limit, f.command, f.used,
+					  ask->save, &con->err);
 
 		r = lost < 0 ? lost : r;
 	}

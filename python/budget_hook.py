@@ -3,7 +3,7 @@
 change_hook.py.
 
 VRAMCAST_BUDGET is {"observe": true}, or {"units": [{"name": "GPT2LMHeadModel/transformer.h.0", "do": "recompute"}, ...]};
-"timed": true: kernels tell of the marks, too.
+"timed": true: kernels tell of the marks, too; "limit": bytes that the allocator may reserve.
 A unit is the calls of one module; its name is the class of the outermost module that is called, and its own in there.
 What is done with one is a method of _Budget. Marks in the recording say which units there are ("budget unit NAME") and
 where their passes begin and end: "budget F 3", "budget E 3", "budget B 3" (its backward pass)."""
@@ -41,11 +41,13 @@ class _Budget:
         import weakref
         self.torch, self.state = torch, threading.local()
         self.observes, self.timed, self.done = plan.get("observe"), plan.get("timed"), {}
+        self.limit = plan.get("limit")
         self.units = {u["name"]: (i, u["do"]) for i, u in enumerate(plan.get("units", ()))}
         self.by_module = weakref.WeakKeyDictionary()  # module: (number, what is done), once its root was called
         self.roots, self.seen = weakref.WeakKeyDictionary(), {}
         self.tree = weakref.WeakKeyDictionary()  # module: [name, saved bytes, calls]
         self.saved, self.changing = set(), weakref.WeakSet()
+        self.given = []  # what modules were called with: module, tensor, its version then
         self.mark = getattr(ctypes.CDLL(None), "vramcast_mark", None)
 
     def tell(self, what, number=None):
@@ -58,6 +60,10 @@ class _Budget:
 
     def enter(self, root):
         """An outermost module is called for the first time: its units get to be known."""
+        if self.limit and self.torch.cuda.is_available():
+            total = self.torch.cuda.get_device_properties(self.torch.cuda.current_device()).total_memory
+            self.torch.cuda.set_per_process_memory_fraction(min(1.0, self.limit / total))
+            self.limit = None
         while type(root).__name__ in ("DistributedDataParallel", "DataParallel"):
             root = root.module
         kind = type(root).__name__
@@ -122,6 +128,8 @@ class _Budget:
             if known is None:
                 return original(layer, *args, **kwargs)
             known[2] += 1
+            self.given += [(layer, t, t._version) for t in (*args, *kwargs.values())
+                           if isinstance(t, torch.Tensor) and not t.is_inference()]
             if len(self.state.above) > 1:
                 return original(layer, *args, **kwargs)
             with torch.autograd.graph.saved_tensors_hooks(self.count, lambda tensor: tensor):
@@ -143,6 +151,10 @@ class _Budget:
 
     def choose(self):
         """The units: a module that saves much is looked into, a container of layers above all."""
+        for module, tensor, version in self.given:  # changed in place, it cannot be given once more
+            if tensor._version != version:
+                self.changing.add(module)
+        self.given.clear()
         called = {m: k for m, k in self.tree.items() if k[2] and k[1]}
         units = [m for m in called if "/" == called[m][0][-1]]
         every = sum(called[m][1] for m in units) or 1
@@ -217,12 +229,10 @@ class _Budget:
         from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 
         def _vramcast_policy(context, op, *values, **named):
-            kind = getattr(getattr(op, "overloadpacket", None), "__name__", "")
-            if kind not in self.PRODUCTS or any(a.name == "dropout_p" and (values[i] if i < len(values) else
-                                                                           named.get(a.name, 0))
-                                                for i, a in enumerate(op._schema.arguments)):
-                return CheckpointPolicy.PREFER_RECOMPUTE  # dropout, too: what is drawn behind it would differ
-            return CheckpointPolicy.MUST_SAVE
+            kept = getattr(op, "overloadpacket", op).__name__ in self.PRODUCTS
+            if kept:  # but for dropout: what is drawn behind it would differ
+                named.update(zip((a.name for a in op._schema.arguments), values))
+            return CheckpointPolicy.MUST_SAVE if kept and not named.get("dropout_p") else CheckpointPolicy.PREFER_RECOMPUTE
         return self.recompute(layer, forward, args, kwargs,
                               context_fn=lambda: create_selective_checkpoint_contexts(_vramcast_policy))
 

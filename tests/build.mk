@@ -216,6 +216,10 @@ check-changes: all ## what transforms predict for tests/programs against the cha
 	$(Q)$(PROGRAMS) tests/programs/record.sh changes | VRAMCAST=$(BUILD)/vramcast tests/transforms/check.sh
 check-rerun: all ## programs of tests/programs answer for other values, against dry runs of those (TORCH_PYTHON=python)
 	$(Q)V=1 $(RUN_TESTS) tests/programs/check_rerun.sh
+check-budget: all ## others' programs below 50, 65 and 80 % of what they need (TORCH_PYTHON=python with the packages of tests/budget/programs.py; ONLY=REGEX, SHARES, OUT)
+	$(Q)TMP=$$(mktemp -d) && export TMP && VRAMCAST='$(abspath $(BUILD)/vramcast)' PYTHON='$(TORCH_PYTHON)' ONLY='$(ONLY)' OUT='$(OUT)' \
+		nice -n 10 '$(TORCH_PYTHON)' tests/budget/check.py; r=$$?; rm -rf "$$TMP"; exit $$r
+.PHONY: check-budget
 BISECT_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast-bisect
 check-bisect: all ## planted regressions are named by bisect, among commits and releases (TORCH_PYTHON=python; ONLY=NAME; fetches wheels)
 	$(Q)V=1 ONLY='$(ONLY)' BISECT_CACHE='$(BISECT_CACHE)' $(RUN_TESTS) tests/bisect/check.sh

@@ -488,8 +488,9 @@ static void say_people(struct vc_emit *e, const struct find *f)
 	vc_emit_line(e, "as it is it needs %s; asked for: at most %s",
 		     vc_bytes_text(f->ran[0].used, need), vc_bytes_text(f->peak, peak));
 	if (!f->found) {
-		vc_emit_line(e, "no choice of its %zu modules was found that stays below; the least "
-			     "that was tried needs %s", f->b.n, vc_bytes_text(f->least, least));
+		vc_emit_line(e, "no choice of its %zu modules was found that stays below; the "
+			     "least that was tried needs %s", f->b.n,
+			     vc_bytes_text(f->least, least));
 	} else if (taken(f, VC_BUDGET_KEEP) == f->b.n && !f->limit) {
 		vc_emit_line(e, "nothing has to be computed twice");
 	} else {

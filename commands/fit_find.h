@@ -53,7 +53,7 @@ void vc_fit_left(struct vc_fit_on *on);
 
 struct vc_fit_made {
 	bool fits; /* without the cache being given back */
-	uint64_t reserved, used; /* of the card, with what stands beside and what only a card shows */
+	uint64_t reserved, used; /* used: with what stands beside and what only a card shows */
 };
 
 /* Really make those changes, as -x names them, for the first card. VC_EUSAGE: they cannot be made

@@ -331,6 +331,18 @@ static uint64_t segment_size(const struct sheet *d, size_t i)
 	return d->r->segments.at[i].size;
 }
 
+/* Twice the place of the first segment of a private pool, from 1 (0: not private), and one where it
+ * is for small blocks. */
+static uint64_t segment_pool(const struct sheet *d, size_t i)
+{
+	const struct vc_segment_life *at = d->r->segments.at;
+	size_t first = 0;
+
+	while (at[i].pool && at[first++].pool != at[i].pool)
+		;
+	return 2 * first + at[i].small;
+}
+
 /* Of a run that obtains very many there is no map. */
 static void write_segments(struct sheet *d)
 {
@@ -342,6 +354,7 @@ static void write_segments(struct sheet *d)
 	line(d, "segdied", n, 1, segment_died);
 	line(d, "segaddr", n, d->grain, segment_addr);
 	line(d, "segsize", n, d->grain, segment_size);
+	line(d, "segpool", n, 1, segment_pool);
 }
 
 /* ---- a run ---- */

@@ -36,8 +36,9 @@ report.look = function () {
 	function finish(r) {
 		r.n = r.event.length;
 		r.used = r.event.map((_, i) => r.kinds.reduce((sum, k) => sum + (k.at ? k.at[i] : 0), 0));
-		r.segments = (r.segsize || []).map((size, i) => ({ size, addr: r.segaddr[i], born: r.segborn[i], died: r.segdied[i] }))
+		r.segments = (r.segsize || []).map((size, i) => ({ size, addr: r.segaddr[i], born: r.segborn[i], died: r.segdied[i], pool: r.segpool[i] }))
 			.sort((a, b) => a.addr - b.addr);
+		r.pools = [...new Set((r.segpool || []).filter(p => p > 1).map(p => p >> 1))];
 		r.lives = (r.size || []).map(function (size, i) {
 			const f = r.site[i];
 			let own = f; // the user's line, where there is one
@@ -74,7 +75,7 @@ report.look = function () {
 	report.over = over;
 	if (!source) return;
 	const data = read(source.content.textContent);
-	const look = { first: 0, last: 0, at: 0, hidden: new Set(), least: 0, text: "", chosen: null, byTime: data.byTime };
+	const look = { first: 0, last: 0, at: 0, hidden: new Set(), least: 0, text: "", chosen: null, group: 0, byTime: data.byTime };
 	const views = [];
 
 	// The last index whose value is not above x.
@@ -266,7 +267,8 @@ report.look = function () {
 		}
 		for (const b of live) {
 			const own = stack(b).filter(t => !/site-packages\/torch\//.test(t)).reverse();
-			(own.length ? own : [kindOf(b)]).reduce((node, name) => grow(node, name, b), root).own = own.length;
+			const group = look.group === 1 ? ["stream " + b.stream] : look.group === 2 ? [poolOf(b)] : [];
+			group.concat(own.length ? own : [kindOf(b)]).reduce((node, name) => grow(node, name, b), root).own = own.length;
 		}
 		const held = live.reduce((sum, b) => sum + b.size, 0);
 		if (used > held) grow(root, "smaller or briefer blocks", { size: used - held, kind: -1 });
@@ -285,6 +287,10 @@ report.look = function () {
 		}(root, 0, 0));
 		v.flame.setAttribute("viewBox", `0 0 ${wide} ${Math.max(deep, HIGH)}`);
 		v.flame.innerHTML = used ? s : "";
+	}
+	function poolOf(b) {
+		const s = b.run.segments.find(q => q.addr <= b.addr && b.addr < q.addr + q.size && q.born <= b.born && q.died >= b.born);
+		return !s ? "no segment" : (s.pool > 1 ? "private pool " + (1 + b.run.pools.indexOf(s.pool >> 1)) + ", " : "") + (s.pool % 2 ? "small blocks" : "large blocks");
 	}
 	// Segments in address order, one behind the other. What no held block covers is free only where all blocks are held.
 	function segments(v, live, some, event) {
@@ -562,6 +568,7 @@ report.look = function () {
 		}
 		const sizes = [0, 65536, MIB, 16 * MIB, 128 * MIB, GIB];
 		select(filter, "blocks of at least", sizes.map(b => b ? bytes(b) : "any size"), 0, i => { look.least = sizes[i]; again(); });
+		select(filter, "grouped by", ["call stack", "stream", "pool"], 0, i => { look.group = i; again(); });
 		label("call stack has", find, filter);
 		find.type = "search";
 		find.oninput = () => { look.text = find.value.trim().toLowerCase(); again(); };

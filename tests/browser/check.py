@@ -172,6 +172,13 @@ def shows_who(b, path):
     b.js("document.querySelector('.i-all button[title=p]').click()")
     boxes, foot = b.js(FLAME), b.js(HEAP)["foot"][-1]
     check(b.name + ": the flame at the cursor is all that is in use", abs(sum(size(t) for t in boxes) / size(foot) - 1) < 0.02, [boxes, foot])
+    group = "(function (s) { s.value = '%d'; s.dispatchEvent(new Event('change', { bubbles: true })); }([...document.querySelectorAll('.i-all label')].find(l => l.textContent.startsWith('grouped by')).querySelector('select')))"
+    for k, words in enumerate(("", r"stream \d+:", r"(small|large) blocks:")):
+        b.js(group % k)
+        named = b.js(FLAME)
+        check("%s: grouped by %s it is as much" % (b.name, words or "call stack"), abs(sum(size(t) for t in named) / size(foot) - 1) < 0.02 and
+              all(re.match(words + "|smaller", t) for t in named), named)
+    b.js(group % 0)
     drawn = b.js("[...new Map([...document.querySelectorAll('.i-map rect[data-k]')].map(x => [x.dataset.k, x.textContent])).values()]")
     check(b.name + ": so are the blocks in the segments there", abs(sum(size(t) for t in drawn) / size(foot) - 1) < 0.02, [len(drawn), drawn[:3], foot])
     b.js("document.querySelector('.i-map rect[data-k]').dispatchEvent(new MouseEvent('click', { bubbles: true }))")

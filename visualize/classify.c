@@ -214,6 +214,16 @@ int vc_classes_init(struct vc_classes *c, const struct vc_result *r, struct vc_e
 	return VC_OK;
 }
 
+int vc_classes_lend(struct vc_classes *c, const struct vc_classes *known,
+		    const struct vc_result *r, struct vc_error *err)
+{
+	if (!known || known->r != r)
+		return vc_classes_init(c, r, err);
+	*c = *known;
+	c->lent = true;
+	return VC_OK;
+}
+
 void vc_classes_to_lifetimes(struct vc_classes *c)
 {
 	for (size_t i = 0; i < c->r->lives.n; i++)
@@ -223,8 +233,8 @@ void vc_classes_to_lifetimes(struct vc_classes *c)
 
 void vc_classes_fini(struct vc_classes *c)
 {
-	free(c->of_life);
-	free(c->by_id);
+	if (!c->lent)
+		VC_FREE(c->of_life, c->by_id);
 	*c = (struct vc_classes){ 0 };
 }
 

@@ -11,12 +11,15 @@
  * (weights, activations, ...), else classes of lifetime; both use the same slots and colours. */
 struct vc_classes {
 	const struct vc_result *r;   /* lent */
-	bool categories;
+	bool categories, lent;       /* lent: another's arrays */
 	uint8_t *of_life;            /* enum vc_slot of each r->lives.at[i] */
 	uint32_t *by_id; size_t ids; /* indices of lives, sorted by id */
 };
 
 int vc_classes_init(struct vc_classes *c, const struct vc_result *r, struct vc_error *err);
+/* Those of `known`, lent, where they are of r (NULL: they are not); else made. */
+int vc_classes_lend(struct vc_classes *c, const struct vc_classes *known,
+		    const struct vc_result *r, struct vc_error *err);
 void vc_classes_fini(struct vc_classes *c);
 /* Lifetimes in place of categories: beside a run that has none, a hue must not mean two things. */
 void vc_classes_to_lifetimes(struct vc_classes *c);

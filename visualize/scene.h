@@ -18,7 +18,10 @@ struct vc_picture {
 	uint64_t width; /* pixels */
 	uint64_t x;     /* 0 time where known, 1 time, 2 events */
 	bool footer, background;
-	bool no_head, no_facts; /* no parameters: the report that it stands in says them */
+	/* No parameters, but of the report that it stands in, which says these, and has made those
+	 * for all of its pictures (or NULL). */
+	bool no_head, no_facts;
+	const struct vc_classes *classes;
 	char title[VC_PARAM_TEXT];
 };
 #define VC_PICTURE_PARAMS                                                                        \

@@ -152,7 +152,7 @@ static int flame_write(const struct vc_result *runs, size_t n, const void *confi
 
 	if (!n)
 		return vc_page_notice(cfg, "Who holds the memory", "no run was given", out, err);
-	rc = vc_classes_init(&d.classes, runs, err);
+	rc = vc_classes_lend(&d.classes, cfg->classes, runs, err);
 	if (!rc)
 		rc = vc_flame_init(&d.f, &d.classes, err);
 	if (!rc)

@@ -198,6 +198,7 @@ static int drawing(struct report *d, const struct vc_sink_type *t, const char *t
 		return (int)err->status;
 	cfg.width = narrow ? NARROW : 1200;
 	cfg.footer = false;
+	cfg.classes = &d->classes;
 	cfg.no_head = t != &vc_sink_advice && d->n == 1;
 	cfg.no_facts = t != &vc_sink_ledger && d->n == 1;
 	*cfg.title = '\0';

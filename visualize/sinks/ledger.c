@@ -168,7 +168,7 @@ static int ledger_write(const struct vc_result *runs, size_t n, const void *conf
 	if (!n || (!runs->stats.peak_reserved && !runs->oom.happened && !vc_result_heap(runs)->n))
 		return vc_page_notice(cfg, "Where the bytes are", n ? "nothing was ever reserved" :
 				      "no run was given", out, err);
-	VC_TRY(vc_classes_init(&d.classes, runs, err));
+	VC_TRY(vc_classes_lend(&d.classes, cfg->classes, runs, err));
 	vc_ledger_make(&d.l, &d.classes);
 	collect(&d);
 	int rc = draw(&d, cfg, out, err);

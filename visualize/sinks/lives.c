@@ -264,7 +264,7 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 
 	d->plot = (struct vc_plot){ .page = &d->page, .c = &d->classes, .k = &d->columns,
 		.box = { VC_MARGIN + name, 0, d->page.w - 2 * VC_MARGIN - name - VALUE, 0 } };
-	VC_TRY(vc_classes_init(&d->classes, d->r, err));
+	VC_TRY(vc_classes_lend(&d->classes, d->page.cfg->classes, d->r, err));
 	VC_TRY(vc_columns_init(&d->columns, &d->classes, vc_wants_time(cfg, d->r),
 			       (uint32_t)(d->plot.box.w / 20), NULL, err)); /* of two pixels */
 	d->bytes = malloc((d->columns.width + 2) * sizeof(*d->bytes));

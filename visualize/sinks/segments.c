@@ -148,7 +148,7 @@ static int segments_write(const struct vc_result *runs, size_t n, const void *co
 		return vc_page_notice(cfg, "Map of segments", !n ? "no run was given" :
 				      "the run never held a segment: there is no heap to show", out,
 				      err);
-	VC_TRY(vc_classes_init(&c, runs, err));
+	VC_TRY(vc_classes_lend(&c, cfg->classes, runs, err));
 	int rc = draw(&c, h, cfg, out, err);
 	vc_classes_fini(&c);
 	return rc;

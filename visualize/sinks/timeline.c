@@ -227,7 +227,7 @@ static int timeline_write(const struct vc_result *runs, size_t n, const void *co
 	if (!n || !runs->curve.n) /* a heap at one moment has no line, but it has a ledger */
 		return vc_sink_ledger.write(runs, n, config, out, err);
 	uint32_t width = (uint32_t)(cfg->width < 900 ? cfg->width : cfg->width - 300) * 2;
-	rc = vc_classes_init(&d.classes, runs, err);
+	rc = vc_classes_lend(&d.classes, cfg->classes, runs, err);
 	if (!rc)
 		rc = vc_columns_init(&d.columns, &d.classes, vc_wants_time(cfg, runs), width,
 				     NULL, err);

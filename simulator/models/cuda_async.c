@@ -277,6 +277,7 @@ static int async_fraction(struct vc_model *m, double f, struct vc_error *err)
 {
 	struct pool *p = m->state;
 
+	m->now.has_limit = true;
 	m->now.limit = p->limit = (uint64_t)(f * (double)vc_device_config(m->device)->total);
 	return VC_DONE;
 }

@@ -17,7 +17,8 @@ static void allow(struct vc_model *m, uint64_t limit)
 	struct torch *t = m->state;
 
 	t->limit = limit;
-	m->now.limit = limit == TORCH_UNLIMITED ? 0 : limit;
+	m->now.limit = limit;
+	m->now.has_limit = limit != TORCH_UNLIMITED;
 }
 
 static int torch_init(struct vc_model *m, struct vc_error *err)

@@ -128,7 +128,7 @@ static int finish(struct vc_engine *e, struct vc_result *out, struct vc_error *e
 	e->stats.events = e->index;
 	e->stats.limited |= e->run->fraction >= 0;
 	if (!e->stats.ooms)
-		e->stats.limit = e->model.now.limit;
+		vc_engine_limit(e);
 	e->stats.cut_short |= !e->stats.allocs; /* the heap at one moment, no requests */
 	e->stats.flushes = e->model.now.retries + e->trimmed;
 	e->stats.by_address = e->model.now.by_address;

@@ -130,10 +130,16 @@ static int has_one_stream(const struct vc_engine *e, const struct vc_event *ev,
 		vc_fail(err, VC_EFORMAT, "event %" PRIu64 ": a block of all streams", e->index);
 }
 
+void vc_engine_limit(struct vc_engine *e)
+{
+	e->stats.has_limit = e->model.now.has_limit;
+	e->stats.limit = e->stats.has_limit ? e->model.now.limit : 0;
+}
+
 static void count_refused(struct vc_engine *e, int answer)
 {
 	if (answer == VC_REFUSED && !e->stats.ooms++)
-		e->stats.limit = e->model.now.limit;
+		vc_engine_limit(e);
 }
 
 static INLINE int do_alloc(struct vc_engine *e, const struct vc_event *ev, bool alert,

@@ -41,3 +41,5 @@ struct vc_engine {
 
 /* All events of e->run->source. */
 int vc_engine_loop(struct vc_engine *e, struct vc_error *err);
+/* Keeps the limit that the model has now: at the first refusal, else at the end. */
+void vc_engine_limit(struct vc_engine *e);

@@ -40,9 +40,10 @@ struct vc_totals {
 	uint64_t segments;  /* pieces obtained from the device and not given back */
 	uint64_t retries;   /* the cache was flushed to satisfy a request */
 	uint64_t ooms;
-	uint64_t limit;     /* of `reserved`, by a fraction of the device that was set; 0: none */
+	uint64_t limit;     /* of `reserved`, by a fraction of the device, where one was set */
 	uint64_t by_address; /* at least so many choices hung on the order of fresh addresses; it is
 			      * not counted on once it is not 0 */
+	bool has_limit;
 };
 
 /* What the framework's own memory history would show besides alloc and free_requested. */

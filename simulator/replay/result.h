@@ -75,8 +75,8 @@ struct vc_stats {
 	uint64_t driver_calls; /* those that the device refused included */
 	uint64_t predicted_ns;     /* of the whole run under this what-if; 0 = unknown */
 	uint64_t by_address;       /* choices that hung on the order of fresh addresses: 0, some */
-	uint64_t limit;            /* of the process, at the first refusal or the end; 0: none */
-	bool has_times;
+	uint64_t limit;            /* of the process, at the first refusal or the end */
+	bool has_times, has_limit;
 	bool limited;              /* a fraction of the device was set, from the start or later */
 	bool cut_short; /* the last request was averted, or there is none: the rest of the
 			 * run is not known */

@@ -74,7 +74,7 @@ static int fill_info(const struct vc_job *job, const struct vc_plan *p, struct v
 	i->device = job->rec->device->device;
 	i->owner = p->model->owner ? p->model->owner : p->model->name;
 	i->limit = out->stats.limit;
-	i->has_limit = i->limit;
+	i->has_limit = out->stats.has_limit;
 	if (copy_text(&i->model, p->model->name) && copy_text(&i->params, p->params) &&
 	    copy_text(&i->torch, p->torch[0] ? p->torch : NULL) && copy_text(&i->conf, p->conf) &&
 	    copy_text(&i->trace, slash ? slash + 1 : path) && copy_text(&i->gpu, p->device) &&

@@ -6,7 +6,7 @@ case $VRAMCAST in /*) ;; *) VRAMCAST=$PWD/$VRAMCAST ;; esac
 repo=$PWD; w=$TMP/w; mkdir -p "$w"; cd "$w" || exit 1
 export HF_HUB_CACHE=$w/hub XDG_CACHE_HOME=$w/cache; unset HF_HOME
 cp "$repo"/traces/attention.vct run.vct; cp run.vct 'a run.vct'; cp run.vct run@home.vct
-gzip -c run.vct > run.vct.gz; head -c 3000 run.vct > cut.vct; : > empty; : > empty.vct; head -c 4000 /dev/urandom > noise.bin
+gzip -c run.vct > run.vct.gz; head -c 3000 run.vct > cut.vct; : > empty; : > empty.vct; { printf '\001'; head -c 4000 /dev/urandom; } > noise.bin
 "$VRAMCAST" export -q run.vct --to pickle -o snap.pickle
 "$VRAMCAST" export -q run.vct --to jsonl -o events.jsonl; "$VRAMCAST" sweep -q run.vct --vary torch=2.6 -o lines.jsonl
 "$VRAMCAST" plot -q run.vct -o picture.svg; "$VRAMCAST" report -q run.vct -o report.html --no-advice

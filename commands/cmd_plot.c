@@ -9,6 +9,7 @@
 #include "commands/live_words.h"
 #include "commands/run_and_write.h"
 #include "simulator/advise/advice_words.h"
+#include "simulator/time/time.h"
 
 struct config {
 	struct vc_run_options run;
@@ -47,6 +48,7 @@ struct plot {
 	struct vc_run_options run, opt[MAX_DEVICES]; size_t opts; /* run: of all, but see below */
 	struct vc_results results;
 	const struct vc_sink_type *sink[16];
+	bool helps; /* the report, and the picture of that, say what would help */
 };
 
 static int run_session(struct plot *p, struct vc_session *s, size_t traces, char **trace,
@@ -57,17 +59,14 @@ static int run_session(struct plot *p, struct vc_session *s, size_t traces, char
 	struct vc_plan *plan = NULL;
 	struct vc_advice advice[VC_ADVICE_MOST];
 	size_t plans = 0, first, n;
-	bool helps = false; /* the report, and the picture of that, say what would help */
 	int r = vc_session_plans(s, &plan, &plans, err);
 
-	for (size_t k = 0; p->sink[k]; k++) {
+	for (size_t k = 0; p->sink[k]; k++)
 		vc_watch_for(watch, p->sink[k], s->rec->census.events);
-		helps |= p->sink[k]->advised;
-	}
 	first = p->results.n;
 	if (r == VC_OK)
 		r = vc_run_plans(s, plan, plans, watch, &p->results, err);
-	for (size_t i = 0; r == VC_OK && helps && i < plans; i++) {
+	for (size_t i = 0; r == VC_OK && p->helps && i < plans; i++) {
 		n = p->cfg->no_advice ? 0 :
 		    vc_advise_aloud(s, &plan[i], &p->results.at[first + i], p->con, true,
 				    advice);
@@ -182,6 +181,8 @@ static int add_session(struct plot *p, const struct vc_run_options *opt, size_t 
 	}
 	p->session[p->sessions++] = s; /* also when opening fails: closed at the end */
 	VC_TRY(vc_session_open(s, opt, n, paths, VC_SESSION_NO_REQUESTS_OK, err));
+	if (p->helps)
+		VC_TRY(vc_time_open(s, err));
 	return run_session(p, s, n, paths, err);
 }
 
@@ -208,8 +209,10 @@ static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *er
 {
 	bool apart = side_by_side(p) && !p->cfg->run.set.n, ranks = false;
 
-	for (size_t i = 0; p->sink[i]; i++)
+	for (size_t i = 0; p->sink[i]; i++) {
+		p->helps = p->helps || p->sink[i]->advised;
 		ranks = ranks || !strcmp(p->sink[i]->name, "ranks");
+	}
 	if (argc && vc_lines_probe(argv[0])) {
 		for (size_t i = 0; i < argc; i++)
 			VC_TRY(vc_lines_read(argv[i], &p->results.at, &p->results.n, err));

@@ -166,6 +166,7 @@ void vc_sim_emit_advice(struct vc_emit *e, const struct vc_advice *a)
 	vc_emit_bytes(e, "peak_reserved", NULL, a->peak_reserved);
 	vc_emit_text(e, "verdict", NULL, vc_verdict_name(a->verdict));
 	vc_emit_bool(e, "estimate", NULL, a->estimate);
+	vc_emit_real(vc_emit_known(e, a->times > 0), "time_factor", NULL, a->times);
 	vc_result_emit_interval(e, a->has_interval, a->low, a->high);
 	if (a->at_least) {
 		vc_emit_uint(e, "at_least", NULL, a->at_least);

@@ -13,7 +13,7 @@ mkdir -p "$to"
 "$v" plot traces/lm-medium-ctx1024.vct -g rtx4090 -t flame -o "$to/flame.svg"
 "$v" plot tests/recordings/leak-graph.vct -t lives -o "$to/lives.svg"
 "$v" plot $t --capacity 60GiB --conf '' --conf expandable_segments:True --conf max_split_size_mb:128 -o "$to/compare.svg"
-"$v" plot traces/lm-medium-ctx1024.vct -g rtx4090 -t advice -o "$to/advice.svg"
+"$v" plot tests/recordings/h100/gpt-24.vct --capacity 700MiB -t advice -o "$to/advice.svg"
 "$v" diff tests/python/recordings/base.vct tests/python/recordings/head.vct -o "$to/diff.svg" > /dev/null
 "$v" plot traces/lm-*.vct traces/attention.vct traces/decomfl.vct -m all -t allocators -o "$to/allocators.svg"
 tmp=$(mktemp -d); trap 'rm -rf "$tmp"' EXIT # a picture shows the name of its file

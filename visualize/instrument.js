@@ -221,7 +221,8 @@ report.look = function () {
 		const x = tenth(LEFT + (at - look.first) * v.scale);
 		v.over.innerHTML = inside(at) ? `<path class="${hover ? "ax" : "res"}" d="M${x} ${TOP}V${TOP + PLOT}"/>` : "";
 		const r = v.run, i = before(starts(r), at);
-		v.read.textContent = "At " + moment(r, i) + ": " + bytes(r.reserved[i]) + " reserved, " + bytes(r.used[i]) + " in use: " +
+		const most = bytes(r.reserved[i]), then = bytes(r.segments.reduce((sum, s) => sum + (s.born <= r.moment[i] && s.died > r.moment[i] ? s.size : 0), 0));
+		v.read.textContent = "At " + moment(r, i) + ": " + most + " reserved" + (r.segments.length && then !== most ? " in this column (" + then + " at that event)" : "") + ", " + bytes(r.used[i]) + " in use: " +
 			r.kinds.filter(k => k.at && k.at[i]).map(k => k.name.toLowerCase() + " " + bytes(k.at[i])).join(", ");
 	}
 	// Runs side by side share their axes.
@@ -235,21 +236,36 @@ report.look = function () {
 	}
 
 	// ---- the heap at the cursor ----
+	// Blocks of one call site and kind, those of most bytes first; each with its largest block.
+	function sitesOf(list) {
+		const sites = new Map();
+		for (const b of list) {
+			const name = b.text + "\n" + b.kind, g = sites.get(name);
+			if (!g) sites.set(name, { size: b.size, n: 1, top: b });
+			else {
+				g.size += b.size;
+				g.n++;
+				if (b.size > g.top.size) g.top = b;
+			}
+		}
+		return [...sites.values()].sort((a, b) => b.size - a.size || a.top.id - b.top.id);
+	}
 	function heap() {
 		for (const v of views) {
 			const r = v.run, i = column(r), event = r.moment[i], live = r.lives.filter(b => b.born <= event && b.died > event);
-			const list = live.filter(fits).sort((a, b) => b.size - a.size || a.id - b.id), listed = live.reduce((sum, b) => sum + b.size, 0);
-			const rows = list.slice(0, ROWS).map((b, k) => `<tr${b === look.chosen ? ' class="r-hit"' : ""}><td><button type="button" data-k="${k}">` +
-				`${escape(b.text)}</button></td><td>${kindOf(b)}</td><td class="r-n">${bytes(b.size)}</td><td class="r-n">${count(b.born)}</td>` +
-				`<td class="r-n">${b.died > r.end.event ? "stays" : count(b.died)}</td></tr>`);
-			const more = list.length - rows.length, sum = list.reduce((n, b) => n + b.size, 0);
-			v.list = list;
+			const list = live.filter(fits), listed = live.reduce((sum, b) => sum + b.size, 0), sites = sitesOf(list);
+			const rows = sites.slice(0, ROWS).map((g, k) => `<tr${g.top === look.chosen ? ' class="r-hit"' : ""}><td><button type="button" data-k="${k}">` +
+				`${escape(g.top.text)}</button></td><td>${kindOf(g.top)}</td><td class="r-n">${bytes(g.size)}</td><td class="r-n">${count(g.n)}</td>` +
+				`<td class="r-n">${bytes(g.top.size)}</td></tr>`);
+			const more = sites.length - rows.length, sum = list.reduce((n, b) => n + b.size, 0);
+			v.live = live;
+			v.list = sites.map(g => g.top);
 			flame(v, list.length < live.length ? list : live);
 			segments(v, live, r.used[i] > listed, event);
 			v.table.caption.textContent = "The heap at " + moment(r, i);
 			v.table.tBodies[0].innerHTML = rows.join("");
-			v.table.tFoot.innerHTML = `<tr><td>${count(list.length)} blocks that fit the filter${more > 0 ? ", the largest " + ROWS + " above" : ""}</td><td></td>` +
-				`<td class="r-n">${bytes(sum)}</td><td></td><td></td></tr>` +
+			v.table.tFoot.innerHTML = `<tr><td>what fits the filter${more > 0 ? ", the largest " + ROWS + " above" : ""}</td><td></td>` +
+				`<td class="r-n">${bytes(sum)}</td><td class="r-n">${count(list.length)}</td><td></td></tr>` +
 				(r.used[i] > listed ? `<tr><td>smaller or briefer blocks, which the report does not hold one by one</td><td></td><td class="r-n">${bytes(r.used[i] - listed)}</td><td></td><td></td></tr>` : "") +
 				`<tr><td><b>in use</b></td><td></td><td class="r-n"><b>${bytes(r.used[i])}</b></td><td></td><td></td></tr>`;
 		}
@@ -289,19 +305,21 @@ report.look = function () {
 		v.flame.innerHTML = used ? s : "";
 	}
 	function poolOf(b) {
+		if (b.pool) return b.pool;
 		const s = b.run.segments.find(q => q.addr <= b.addr && b.addr < q.addr + q.size && q.born <= b.born && q.died >= b.born);
-		return !s ? "no segment" : (s.pool > 1 ? "private pool " + (1 + b.run.pools.indexOf(s.pool >> 1)) + ", " : "") + (s.pool % 2 ? "small blocks" : "large blocks");
+		return b.pool = !s ? "no segment" : (s.pool > 1 ? "private pool " + (1 + b.run.pools.indexOf(s.pool >> 1)) + ", " : "") + (s.pool % 2 ? "small blocks" : "large blocks");
 	}
 	// Segments in address order, one behind the other. What no held block covers is free only where all blocks are held.
 	function segments(v, live, some, event) {
 		const r = v.run, wide = v.wide + LEFT + RIGHT, HIGH = 14, GAP = 4, there = r.segments.filter(s => s.born <= event && s.died > event);
+		const place = new Map(live.map((b, k) => [b, k]));
 		const all = there.reduce((sum, s) => sum + s.size, 0), row = all / Math.min(12, Math.max(1, Math.ceil(all / MIB / 16))), blocks = [...live].sort((a, b) => a.addr - b.addr);
 		let out = "", at = 0, k = 0;
 		function put(from, size, klass, title, b) {
 			for (let a = from, end = from + size; a < end;) {
 				const line = Math.floor(a / row), stop = Math.min(end, (line + 1) * row), w = (stop - a) / row * wide;
 				if (stop <= a) break;
-				if (w > 0.4) out += `<rect class="${klass}"${b ? ` data-k="${live.indexOf(b)}"` : ""} x="${tenth((a - line * row) / row * wide)}" y="${line * (HIGH + GAP)}" width="${tenth(w)}" height="${HIGH}"><title>${title}</title></rect>`;
+				if (w > 0.4) out += `<rect class="${klass}"${b ? ` data-k="${place.get(b)}"` : ""} x="${tenth((a - line * row) / row * wide)}" y="${line * (HIGH + GAP)}" width="${tenth(w)}" height="${HIGH}"><title>${title}</title></rect>`;
 				a = stop;
 			}
 		}
@@ -320,7 +338,6 @@ report.look = function () {
 		v.map.setAttribute("viewBox", `0 0 ${wide} ${Math.ceil(all / row || 1) * (HIGH + GAP)}`);
 		v.map.innerHTML = out;
 		v.mapped.textContent = all ? `${count(there.length)} segments of ${bytes(all)} in address order; a line begins each, ${some ? "pale is free or not held one by one" : "hatched is free"}.` : "";
-		v.live = live;
 	}
 	// What grew between the ends of the range: kinds exactly, call sites as far as their blocks are held.
 	function growth(v) {
@@ -346,11 +363,14 @@ report.look = function () {
 	function chosen() {
 		const b = look.chosen;
 		if (!b) {
-			detail.innerHTML = '<p class="r-mut">Click a block in the table or the segments: its size, call stack, birth and end appear here.</p>';
+			detail.innerHTML = '<p class="r-mut">Click a call site or a block in the segments: size, call stack, birth and end appear here.</p>';
 			return;
 		}
+		const now = b.run.moment[column(b.run)];
 		const when = e => (b.run.time ? span(axisTime(b.run, e)) + ", " : "") + "event " + count(e);
-		detail.innerHTML = `<p><b>Block ${b.id}: ${bytes(b.size)}, ${escape(kindOf(b))}</b>, stream ${b.stream}, at 0x${b.addr.toString(16)}</p>` +
+		const like = sitesOf(b.run.lives.filter(o => o.text === b.text && o.kind === b.kind && o.born <= now && o.died > now && fits(o)))[0];
+		detail.innerHTML = (like && like.n > 1 ? `<p>One of ${count(like.n)} blocks, ${bytes(like.size)} in all, of this call site and kind at the cursor:</p>` : "") +
+			`<p><b>Block ${b.id}: ${bytes(b.size)}, ${escape(kindOf(b))}</b>, stream ${b.stream}, at 0x${b.addr.toString(16)}</p>` +
 			`<p>Born ${b.born ? "at " + when(b.born) : "before the first event"}, ${b.died > b.run.end.event ? "stays to the end" : "freed at " + when(b.died)}.</p>` +
 			(b.site ? "<ol>" + stack(b).map(t => "<li><code>" + escape(t) + "</code></li>").join("") + "</ol>" : '<p class="r-mut">No call stack was recorded.</p>');
 	}
@@ -500,7 +520,7 @@ report.look = function () {
 		v.read.setAttribute("aria-live", "polite");
 		const scroll = make("div", "", v.figure, "r-scroll i-heap");
 		scroll.innerHTML = '<table><caption></caption><thead><tr><th scope="col">Where</th><th scope="col">Kind</th><th scope="col" class="r-n">Size</th>' +
-			'<th scope="col" class="r-n">Born at event</th><th scope="col" class="r-n">Freed at event</th></tr></thead><tbody></tbody><tfoot></tfoot></table>';
+			'<th scope="col" class="r-n">Blocks</th><th scope="col" class="r-n">Largest</th></tr></thead><tbody></tbody><tfoot></tfoot></table>';
 		v.table = scroll.firstChild;
 		scroll.insertAdjacentHTML("beforebegin", '<svg xmlns="http://www.w3.org/2000/svg" class="i-flame" role="img" aria-label="Who holds the memory at the cursor, by call stack"></svg>');
 		v.flame = scroll.previousSibling;

@@ -46,8 +46,9 @@ struct asked {
 	struct vc_batch batch;
 	bool batch_tried;
 	unsigned traits; /* enum vc_trait */
+	struct vc_timing time; /* of the run in question, as far as nothing stops it */
 	struct vc_advice_listener *heard;
-	const struct vc_observer_type *const *watch; /* of the changes, or NULL */
+	const struct vc_observer_type *const *watch; /* of the changes */
 	size_t done, all; /* changes */
 };
 
@@ -330,8 +331,16 @@ static struct vc_result *kept(struct vc_result *then)
 	return run;
 }
 
-static void keep(struct vc_advice *a, const struct vc_result *r)
+static void keep(struct vc_advice *a, const struct vc_timing *now, const struct vc_result *r)
 {
+	const struct vc_timing *then = &r->timing;
+
+	/* of a modelled step without an interval nobody knows how far it is off */
+	if (now && now->step_ns && then->step_ns &&
+	    (!now->modelled || (now->high_ns > now->low_ns && then->high_ns > then->low_ns)))
+		a->times = (double)then->step_ns / (double)now->step_ns;
+	if (now && now->samples > 0 && then->samples > 0)
+		a->times *= now->samples / then->samples;
 	a->peak_reserved = r->stats.peak_reserved;
 	a->flushes = r->stats.flushes;
 	a->verdict = vc_advice_ending(r);
@@ -354,8 +363,11 @@ static size_t consider(struct asked *q, const struct vc_result *now, const struc
 	if (n == VC_ADVICE_MOST || try_change(q, c, &then, &a, &err) < 0)
 		return n;
 	if (vc_advice_ending(&then) < vc_advice_ending(now)) {
-		keep(&a, &then);
-		a.run = q->watch ? kept(&then) : NULL;
+		keep(&a, &q->time, &then);
+		if (!(a.times > 0) && c->remedy->slower)
+			snprintf(a.text, sizeof(a.text), "%s (%s)", c->remedy->text,
+				 c->remedy->slower);
+		a.run = q->heard && q->heard->keep ? kept(&then) : NULL;
 		out[n++] = a;
 	}
 	vc_result_fini(&then);
@@ -416,7 +428,7 @@ static size_t room(struct asked *q, const struct vc_result *r, struct vc_advice 
 	uint64_t now = b ? (uint64_t)b->value : 0, least, most;
 
 	*a = (struct vc_advice){ .kind = "room", .estimate = true };
-	keep(a, r);
+	keep(a, NULL, r);
 	tell(q);
 	if (!b) {
 		snprintf(a->text, sizeof(a->text), "%.0f %% of the card is used; how much larger "
@@ -452,7 +464,7 @@ static size_t risk(const struct asked *q, const struct vc_result *r, struct vc_a
 	plan.context += less;
 	if (vc_session_run(q->s, &plan, NULL, &then, &err) < 0)
 		return 0;
-	keep(a, &then);
+	keep(a, NULL, &then);
 	snprintf(a->how, sizeof(a->how), "--context %llu", (unsigned long long)plan.context);
 	vc_bytes_text(less, bytes);
 	snprintf(a->text, sizeof(a->text), "risky: %.1f %% of the card is used. With %s less "
@@ -468,20 +480,22 @@ static size_t risk(const struct asked *q, const struct vc_result *r, struct vc_a
 size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const struct vc_result *r,
 		 struct vc_advice_listener *heard, struct vc_advice out[VC_ADVICE_MOST])
 {
-	const struct vc_observer_type *const curve[] = { &vc_observer_timeline,
+	const struct vc_observer_type *const curve[] = { &vc_observer_pace, &vc_observer_timeline,
 		s->rec->device->events < LAYERED_BELOW ? &vc_observer_lives : NULL, NULL };
+	const struct vc_observer_type *const pace[] = { &vc_observer_pace, NULL };
 	struct asked q = { .s = s, .p = p, .now = vc_advice_ending(r), .heard = heard,
-			   .watch = heard && heard->keep ? curve : NULL };
+			   .time = r->timing, .watch = heard && heard->keep ? curve : pace };
 	double used = (double)r->stats.peak_used, all = (double)p->capacity;
+	struct vc_error err = { 0 };
 	size_t n = 0;
 
 	if (s->rec->streamed)
 		return 0;
-	if (vc_advice_ending(r) != VC_FITS)
+	if (vc_advice_ending(r) != VC_FITS) {
 		read_traits(&q);
-	if (vc_advice_ending(r) != VC_FITS)
-		n = helpful(&q, r, out);
-	else if (p->capacity && used >= TIGHT * all)
+		if (q.time.step_ns || vc_time_step(s, p, &q.time, &err) == VC_OK)
+			n = helpful(&q, r, out);
+	} else if (p->capacity && used >= TIGHT * all)
 		n = risk(&q, r, out);
 	else if (p->capacity && used < ROOMY * all && s->rec->device->allocs && !r->stats.cut_short)
 		n = room(&q, r, out);

@@ -19,6 +19,8 @@ struct vc_advice {
 	bool has_interval; uint64_t low, high; /* of peak_reserved */
 	uint64_t at_least, at_most; /* "room": the largest batch lies between them; else 0 */
 	enum vc_verdict verdict;
+	double times;          /* so many times as long as it takes now, a step or, where the batch
+				* is another, a sample; 0: unknown */
 	struct vc_result *run; /* where the listener keeps them: the caller's; else NULL */
 };
 

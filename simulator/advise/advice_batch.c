@@ -4,6 +4,7 @@
 #include "common/vec.h"
 #include "simulator/advise/advice.h"
 #include "simulator/session/whatif.h"
+#include "simulator/time/time.h"
 
 static bool is_batch(const char *name)
 {
@@ -113,6 +114,8 @@ int vc_advice_run(const struct vc_session *s, const struct vc_plan *p, enum vc_v
 	if (r < 0 || vc_result_verdict(out) >= than)
 		return r;
 	r = vc_session_decide(s, p, out, err);
+	if (r == VC_OK)
+		r = vc_time_answer(s, p, out, err);
 	if (r < 0)
 		vc_result_fini(out);
 	return r;

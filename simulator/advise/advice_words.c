@@ -34,8 +34,8 @@ static void advice(struct vc_words *w, const struct vc_plan *p, const struct vc_
 	char text[VC_SAY], again[2048];
 
 	vc_tried_text(&(struct vc_tried){ a->text, a->verdict, a->has_interval, a->estimate,
-		      a->peak_reserved, a->low, a->high, grows }, number, VC_TERMINAL, text,
-		      sizeof(text));
+		      a->peak_reserved, a->low, a->high, grows, a->times }, number,
+		      VC_TERMINAL, text, sizeof(text));
 	line(w, "  %s", text);
 	if (a->paste[0])
 		line(w, "       %s", a->paste);
@@ -64,7 +64,8 @@ static void keep_tries(struct vc_result *r, const struct vc_plan *p, const struc
 	for (size_t i = 0; i < r->tries.n; i++) {
 		vc_again(q->opt, q->traces, q->trace, p, a[i].how, again, sizeof(again));
 		at[i] = (struct vc_try){ copy(&r->words, a[i].text), copy(&r->words, a[i].paste),
-					 copy(&r->words, again), a[i].estimate, a[i].run };
+					 copy(&r->words, again), a[i].estimate, a[i].times,
+					 a[i].run };
 		if (a[i].run)
 			a[i].run->leak = r->leak; /* no change of these ends it */
 	}

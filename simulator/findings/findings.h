@@ -152,5 +152,6 @@ struct vc_tried {
 	bool has_interval, estimate;
 	uint64_t reserved, low, high;
 	bool grows; /* the run does, with or without it */
+	double times; /* so many times as long as it takes now; 0: unknown */
 };
 void vc_tried_text(const struct vc_tried *t, size_t number, enum vc_units u, char *buf, size_t cap);

@@ -237,9 +237,16 @@ void vc_tried_text(const struct vc_tried *t, size_t number, enum vc_units u, cha
 	if (u == VC_PAGE)
 		ADD("%s", t->has_interval ? vc_format_band(t->low, t->high, a) :
 					    vc_format_bytes(t->reserved, a));
-	else
+	else if (!t->has_interval)
 		ADD("%s", vc_bytes_text(t->reserved, a));
-	if (u == VC_TERMINAL && t->has_interval)
-		ADD(" (%s .. %s)", vc_bytes_text(t->low, low), vc_bytes_text(t->high, high));
+	else if (t->reserved < t->low) /* as far as the card let it */
+		ADD("%s .. %s", vc_bytes_text(t->low, low), vc_bytes_text(t->high, high));
+	else
+		ADD("%s (%s .. %s)", vc_bytes_text(t->reserved, a), vc_bytes_text(t->low, low),
+		    vc_bytes_text(t->high, high));
 	ADD(" reserved%s", t->estimate ? ", an estimate" : "");
+	if (t->times > 0 && fabs(t->times - 1) < 0.005)
+		ADD(", about as fast");
+	else if (t->times > 0)
+		ADD(", about %.2f times as long", t->times);
 }

@@ -198,6 +198,7 @@ struct vc_words { char **line; size_t n; bool failed; };
 struct vc_try {
 	char *text, *paste, *again; /* what to do; a line to paste, or ""; the command of it */
 	bool estimate;
+	double times;               /* so many times as long as it takes now; 0: unknown */
 	struct vc_result *run;      /* without meta */
 };
 struct vc_tries { struct vc_try *at; size_t n; };

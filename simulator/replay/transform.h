@@ -63,6 +63,7 @@ struct vc_remedy {
 	enum vc_cost cost;
 	const char *kind;      /* "conf", "code", "batch", "hardware" */
 	const char *text;      /* what to do */
+	const char *slower;    /* said where its time is not known; NULL: nothing */
 	const char *params;    /* of the transform, or settings; NULL: none */
 	const char *paste;     /* the line to paste, NULL: none */
 	bool estimate;         /* what it assumes is not in the recording */

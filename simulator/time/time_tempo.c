@@ -449,27 +449,31 @@ static double uncertainty(struct work *w, double scale)
 static void answer(struct work *w, struct vc_tempo_answer *out)
 {
 	const double *x0 = w->t->x[w->base], *x = w->ask->x;
-	double busy = 0, recorded = (double)w->p->step_ns, scale, doubt, bare;
+	double busy = 0, recorded = (double)w->p->step_ns, scale, rest, doubt, bare;
 	double said = fmax(step_at(w, x0, 0, false, NULL), loader_at(w, x0, 0));
 	bool plain = w->ask->passes == 1 && !w->ask->recompute && w->ask->bytes == 1 &&
 		     w->ask->fp32 == 1 && w->ask->tf32 == 1 && w->ask->half == 1 && !w->ask->cast &&
 		     !(w->ask->optimizer_ns > 0) && !(w->ask->weights > 0);
 
-	scale = said > 0 && recorded > 0.7 * said && recorded < 1.4 * said ? recorded / said : 1;
+	/* What is not understood of the recorded step stays; of too much understood all shrinks. */
+	rest = said > 0 && recorded > 1.4 * said ? recorded - said : 0;
+	scale = said > 0 && recorded > 0 && !(rest > 0) ? recorded / said : 1;
 	out->at_values = true;
 	for (size_t a = 0; a < w->t->axes; a++)
 		out->at_values &= x[a] == x0[a];
 	out->same = plain && out->at_values && !w->ask->there;
-	bare = scale * step_at(w, x, 0, true, &busy);
+	bare = rest + scale * step_at(w, x, 0, true, &busy);
 	double load = w->ask->passes * loader_at(w, x, 0);
 	out->step_ns = fmax(bare, load);
-	out->low_ns =
-		fmax(scale * step_at(w, x, -1, true, NULL), w->ask->passes * loader_at(w, x, -1));
-	out->high_ns =
-		fmax(scale * step_at(w, x, 1, true, NULL), w->ask->passes * loader_at(w, x, 1));
+	out->low_ns = fmax(rest + scale * step_at(w, x, -1, true, NULL),
+			   w->ask->passes * loader_at(w, x, -1));
+	out->high_ns = fmax(rest + scale * step_at(w, x, 1, true, NULL),
+			    w->ask->passes * loader_at(w, x, 1));
 	if (w->p->busy > AHEAD && !w->p->modelled)
 		out->high_ns = fmax(out->high_ns, VC_LAUNCH_MOST_NS * (double)w->queued);
 	doubt = out->same ? 0 : uncertainty(w, scale);
+	if (!out->same && (rest > 0 || scale < 0.7))
+		doubt = fmax(doubt, fmin(0.5, fmax(rest / recorded, 1 - scale)));
 	if (out->same) {
 		out->step_ns = recorded;
 		out->low_ns = (double)w->p->step_min_ns;

@@ -611,7 +611,7 @@ static const struct vc_margin *margin_with(const void *config)
 
 static const struct vc_remedy remedies[] = {
 	{ .cost = VC_COST_RECOMPUTE, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
-	  .text = "activation checkpointing (about a third more time per step)",
+	  .text = "activation checkpointing", .slower = "about a third more time per step",
 	  .paste = "x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)" },
 	{ .kind = NULL } };
 

@@ -56,7 +56,7 @@ static const struct vc_remedy remedies[] = {
 	  .text = "empty the cache between training and evaluation",
 	  .paste = "torch.cuda.empty_cache()" },
 	{ .cost = VC_COST_CALL, .kind = "code", .params = "at=iterations",
-	  .text = "empty the cache before each iteration (slower)",
+	  .text = "empty the cache before each iteration", .slower = "slower",
 	  .paste = "torch.cuda.empty_cache()" },
 	{ .kind = NULL } };
 

@@ -163,7 +163,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 
 static const struct vc_remedy remedies[] = {
 	{ .cost = VC_COST_TRAFFIC, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
-	  .text = "activations wait in host memory (slower)",
+	  .text = "activations wait in host memory", .slower = "slower",
 	  .paste = "with torch.autograd.graph.save_on_cpu(pin_memory=True): loss = model(x)" },
 	{ .kind = NULL } };
 

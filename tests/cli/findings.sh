@@ -103,4 +103,34 @@ done <<'END'
 3 a record that is off by one unit is noticed
 END
 grep '^# ' "$TMP/judged"
+
+# What helps, memory against time: a mark of each stands where the numbers of sim are, on both axes.
+A="tests/recordings/h100/gpt-24.vct --capacity 700MiB"
+run plot $A -t advice -o "$TMP/trade.svg"; "$VRAMCAST" sim $A --json > "$TMP/trade.json"
+cat > "$TMP/trade.py" <<'END'
+import json, re, sys
+text = open(sys.argv[1], encoding="utf-8").read().split("Memory against the time of a step")[1]
+run = json.load(open(sys.argv[2]))["runs"][0]
+labels = [(float(x), float(y), t) for x, y, t in re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>', text)]
+down = [(y - 4.5, float(t)) for x, y, t in labels if x < 75 and re.fullmatch(r"[\d.]+", t)]
+bottom = down[0][0] + 22
+along = [(x, float(t)) for x, y, t in labels if abs(y - bottom) < 1 and re.fullmatch(r"[\d.]+", t)]
+def value(ticks, at):
+    (a, x), (b, y) = ticks[0], ticks[-1]
+    return x + (at - a) / (b - a) * (y - x)
+marks = [(float(x) + 8, float(y) + 8) for x, y in re.findall(r'<rect class="card" x="([\d.]+)" y="([\d.]+)" width="16" height="16"', text)]
+advice = [a for a in run["advice"] if a["time_factor"]]
+assert len(marks) == len(run["advice"]) + 1, marks
+assert len(advice) > 2
+for n, a in enumerate(run["advice"]):
+    x, y = marks[n + 1]
+    if a["time_factor"]:
+        assert abs(value(along, x) - a["time_factor"]) < 0.01, (value(along, x), a)
+    else:
+        assert x > along[-1][0], (x, a)
+    if not a["interval"] and "larger card" not in a["text"]:
+        assert abs(value(down, y) - (a["peak_reserved"] + run["ledger"]["context"] + run["ledger"]["libraries"]) / 2 ** 20) < 4, a
+    assert re.search(r"about (%.2f times as long|as fast)" % (a["time_factor"] or 0), " ".join(t for _, _, t in labels if t.startswith("%d." % (n + 1)))) or not a["time_factor"], a
+END
+check "memory against the time of what would help" python3 "$TMP/trade.py" "$TMP/trade.svg" "$TMP/trade.json"
 finish

@@ -45,8 +45,8 @@ static int commands(struct drawing *d, int y)
 
 		vc_tried_text(&(struct vc_tried){ t->text, vc_result_verdict(t->run),
 			      t->run->has_interval, t->estimate, t->run->stats.peak_reserved,
-			      t->run->low, t->run->high, t->run->leak.steps > 0 }, i + 1, VC_PAGE,
-			      text, sizeof(text));
+			      t->run->low, t->run->high, t->run->leak.steps > 0, t->times }, i + 1,
+			      VC_PAGE, text, sizeof(text));
 		y = put_lines(d, text, VC_T_STRONG, y);
 		y = put_lines(d, t->paste, VC_T_MONO, y + 20);
 		y = put_lines(d, t->again, VC_T_MONO, y) + 120;
@@ -83,7 +83,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	int y = vc_page_header(&d->page, title, reads_as, d->r);
 
 	y = vc_multiples_legend(&d->m, vc_page_facts(&d->page, y, d->r));
-	y = vc_multiples_draw(&d->m, y + 50);
+	y = vc_page_tradeoff(&d->m.at[0].plot, vc_multiples_draw(&d->m, y + 50));
 	y = commands(d, y + 150);
 	vc_conf_text(d->r, conf, sizeof(conf));
 	vc_page_footer(&d->page, y, conf, "vramcast " VC_VERSION);

@@ -364,8 +364,8 @@ static void tried(struct report *d, const struct vc_result *r)
 
 		vc_tried_text(&(struct vc_tried){ t->text, vc_result_verdict(t->run),
 			      t->run->has_interval, t->estimate, t->run->stats.peak_reserved,
-			      t->run->low, t->run->high, r->leak.steps > 0 }, i + 1, VC_PAGE, text,
-			      sizeof(text));
+			      t->run->low, t->run->high, r->leak.steps > 0, t->times }, i + 1,
+			      VC_PAGE, text, sizeof(text));
 		vc_svg_put(&d->out, "\n  %e", text);
 		if (*t->paste)
 			vc_svg_put(&d->out, "\n       %e", t->paste);

@@ -169,6 +169,8 @@ static void emit_origin(struct vc_emit *e, const struct vc_session *s)
 		vc_emit_text(e, "host", "host", m->host);
 	if (m->pid)
 		vc_emit_int(e, "pid", "process", m->pid);
+	if (m->start_unix_ns)
+		vc_emit_uint(e, "start_unix_ns", NULL, m->start_unix_ns);
 	if (m->rank >= 0 && (m->host || m->pid))
 		vc_emit_int(e, "rank", "rank", m->rank);
 	vc_emit_object(e, "params", m->params ? "Recorded with" : NULL);

@@ -211,7 +211,8 @@ static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *er
 
 	for (size_t i = 0; p->sink[i]; i++) {
 		p->helps = p->helps || p->sink[i]->advised;
-		ranks = ranks || !strcmp(p->sink[i]->name, "ranks");
+		ranks = ranks || !strcmp(p->sink[i]->name, "ranks") ||
+			!strcmp(p->sink[i]->name, "html");
 	}
 	if (argc && vc_lines_probe(argv[0])) {
 		for (size_t i = 0; i < argc; i++)

@@ -213,9 +213,10 @@ void vc_plot_axis(struct vc_plot *p, int y)
 	struct vc_label l = { 0, y + 180, VC_T_BODY, VC_MIDDLE, "mut", 0, false, false };
 	char buf[VC_FORMAT];
 
-	uint64_t at = 0;
-	for (bool more = true; more; more = vc_axis_next(&a, &at)) {
-		int x = p->box.x + (int)vc_muldiv(at, (uint64_t)p->box.w, p->k->span);
+	uint64_t at = (p->skipped + a.step - 1) / a.step * a.step;
+	a.top += p->skipped;
+	for (; at <= a.top; at += a.step) {
+		int x = p->box.x + (int)vc_muldiv(at - p->skipped, (uint64_t)p->box.w, p->k->span);
 		vc_svg_vline(s, "ax", x / 10 * 10 + 5, y, 50);
 		l.x = x;
 		vc_axis_text(&a, at, buf);

@@ -108,6 +108,11 @@ int vc_page_facts_of(struct vc_page *p, int y, const struct vc_subject *of, size
 /* Of a run that grows: the peak of each step, and how it goes on up to the capacity. */
 int vc_page_growth(struct vc_page *p, int y, const struct vc_result *r);
 
+/* A card that n processes share, from x `left` to `right`: what each holds, stacked, on one clock.
+ * The y below, or < 0: VC_ENOMEM. */
+int vc_page_shared(struct vc_page *p, int y, int left, int right, const struct vc_named *of,
+		   size_t n, struct vc_error *err);
+
 /* What is said beside a label, in a row that wraps; the y below. */
 enum { VC_FACT = 400 };
 struct vc_fact { const char *color; char label[48], text[VC_FACT]; };
@@ -141,6 +146,7 @@ struct vc_plot {
 	bool may_break;     /* the axis may be cut between the run and a capacity far above it */
 	bool broken;        /* it is: the line stands above the cut, and `top` below it */
 	uint64_t capacity;  /* or the limit, when one is set; 0: unknown */
+	uint64_t skipped;   /* of the run before the left edge, in events or ns */
 	struct vc_axis axis;
 };
 
@@ -163,4 +169,7 @@ int  vc_plot_lanes(struct vc_plot *p, int y);            /* stranded, busy; the 
 /* The run of a plot and the changes that were tried: memory against time, with the plot's scale and
  * page; the y below (= y: of none of them is the time known). */
 int  vc_page_tradeoff(const struct vc_plot *of, int y);
+/* The last twentieth before a failure, or around a peak that is close to the capacity, drawn large;
+ * the y below (= y: neither, or nothing more is to be seen), or < 0: VC_ENOMEM. */
+int vc_page_decision(const struct vc_plot *of, int y, struct vc_error *err);
 bool vc_wants_time(const struct vc_picture *cfg, const struct vc_result *r);

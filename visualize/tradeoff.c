@@ -74,8 +74,6 @@ static void time_axis(struct tradeoff *t)
 			vc_svg_say(s, text, x_of(t, v), b.y + b.h + 220, VC_T_BODY, VC_MIDDLE,
 				   "mut", 0);
 	}
-	vc_svg_say(s, "times as long as now", b.x + b.w, b.y + b.h + 400, VC_T_SMALL, VC_END,
-		   "mut", 0);
 }
 
 /* Beside its mark where there is room, else below or above; else only its number. */
@@ -165,5 +163,7 @@ int vc_page_tradeoff(const struct vc_plot *of, int y)
 	vc_plot_capacity(&t.plot, true);
 	time_axis(&t);
 	points(&t, t.plot.box.x + t.plot.box.w, ASIDE);
+	vc_svg_say(&p->svg, "times as long as now", t.plot.box.x + t.plot.box.w,
+		   t.plot.box.y + HIGH + 400, VC_T_SMALL, VC_END, "mut", 0);
 	return y + 600 + HIGH + 550;
 }

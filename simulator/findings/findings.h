@@ -130,6 +130,24 @@ void vc_best_text(const struct vc_named *of, size_t n, bool by_time, char *buf, 
 struct vc_spread { uint64_t mean, least, most; size_t worst, ooms, flushes, open; };
 struct vc_spread vc_spread_of(const struct vc_named *of, size_t n);
 void vc_uneven_text(const struct vc_named *of, size_t n, bool by_time, char *buf, size_t cap);
+/* Were they recorded at the same time, by the clock of the machine? Then, and as the same card of
+ * the same machine, as far as that is recorded? */
+bool vc_met(const struct vc_result *a, const struct vc_result *b);
+bool vc_share_card(const struct vc_result *a, const struct vc_result *b);
+/* Those of n runs (at most VC_TOGETHER) that share a card with another, card by card, to `shared`;
+ * how many there are of each to `on`. Returns the number of cards. */
+size_t vc_shared_cards(const struct vc_named *of, size_t n, struct vc_named *shared, size_t *on);
+/* Processes that share a card (together.c), at most VC_TOGETHER of them: what each holds at each
+ * moment that something changes, the most of a bucket of its curve, so that sums are upper bounds.
+ * Times count from the first event of all. */
+enum { VC_TOGETHER = 64 };
+struct vc_hold { uint64_t context, allocated, reserved; };
+typedef void vc_together_fn(void *arg, uint64_t ns, uint64_t sum, const struct vc_hold *hold);
+struct vc_together { uint64_t first_ns, last_ns, most, most_ns, room; }; /* first, last: Unix */
+struct vc_together vc_together_walk(const struct vc_named *of, size_t n, vc_together_fn *each,
+				    void *arg);
+/* "2 processes share a card: together at most 21.0 of 23.5 GiB, at 1.2 s". */
+void vc_together_text(const struct vc_named *of, size_t n, char *buf, size_t cap);
 /* What the second needs more than the first; the kind of the first difference. */
 void vc_change_text(const struct vc_result *a, const struct vc_result *b, const struct vc_diff *d,
 		    enum vc_units u, char *buf, size_t cap);

@@ -56,8 +56,12 @@ __attribute__((unused)) static double number(const char *text)
 	return strtod(text, NULL) * unit;
 }
 
-/* Bytes at height y (in tenths), from two labels of the axis at the left of the plot. */
-static bool axis(double *zero, double *per)
+/* Of the plot of a part of the run: what its heading begins with. */
+#define PART "5 % of the run "
+
+/* Bytes at height y (in tenths), from two labels of the axis at the left of the plot, or of that of
+ * the part. */
+static bool axis_of(bool part, double *zero, double *per)
 {
 	double y0 = -1, y1 = -1, v1 = 0, unit = 0;
 
@@ -67,6 +71,12 @@ static bool axis(double *zero, double *per)
 
 		if (!strcmp(t, "If it goes on like this")) /* a plot of its own */
 			break;
+		if (!strncmp(t, PART, strlen(PART))) {
+			if (!part)
+				break;
+			y0 = y1 = -1;
+			v1 = 0;
+		}
 		unit = !strcmp(t, "GiB") ? 1 << 30 : !strcmp(t, "MiB") ? 1 << 20 :
 		       !strcmp(t, "KiB") ? 1 << 10 : unit;
 		if (l->box.x + l->box.w > 900 || strspn(t, "0123456789.") != strlen(t) || !*t)
@@ -83,6 +93,11 @@ static bool axis(double *zero, double *per)
 	*zero = y0;
 	*per = v1 * unit / (y0 - y1);
 	return true;
+}
+
+static bool axis(double *zero, double *per)
+{
+	return axis_of(false, zero, per);
 }
 
 /* The highest point of the line whose coordinates begin here, in tenths. */

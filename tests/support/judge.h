@@ -122,6 +122,25 @@ static void the_line_is_as_high_as_the_peak(const char *what, const char *text,
 			 (unsigned long long)r->stats.peak_reserved);
 }
 
+/* So does that of the part where it is decided: it reaches what was reserved at the failure, or the
+ * peak, and nothing above. Cuts the part off the text. */
+static void the_part_is_of_the_whole(const char *what, char *text, const struct vc_result *r)
+{
+	char *part = strstr(text, "<g class=\"part\">");
+	uint64_t least = r->oom.happened ? r->moment.reserved : r->stats.peak_reserved;
+	double zero, per, drawn;
+
+	if (!part)
+		return;
+	assert_true(axis_of(true, &zero, &per));
+	drawn = (floor_of(part) - top_of_line(part, "<path class=\"res\" d=\"M")) * per -
+		(double)(r->info.context + r->info.others);
+	if (drawn > (double)r->stats.peak_reserved + 20 * per || drawn < (double)least - 20 * per)
+		fail_msg("%s: %.0f are drawn of a part, %llu to %llu reserved", what, drawn,
+			 (unsigned long long)least, (unsigned long long)r->stats.peak_reserved);
+	*part = '\0';
+}
+
 /* The upper edge of an area at x, in tenths; the floor where there is none. */
 static double edge_at(const char *text, const char *klass, double x, double floor_y)
 {
@@ -416,6 +435,7 @@ static void judge_look(const char *what, const struct vc_result *r, const char *
 		else if (strcmp(t->name, "allocators"))
 			the_picture_answers(all, r);
 		if (!strcmp(t->name, "timeline") && r->curve.n) {
+			the_part_is_of_the_whole(all, text, r);
 			the_line_is_as_high_as_the_peak(all, text, r);
 			numbers_add_up(all);
 		}

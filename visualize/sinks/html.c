@@ -89,6 +89,39 @@ static void settings(struct report *d)
 		   "this run", text);
 }
 
+/* What runs that share a card need of it together. */
+static void shared(struct report *d)
+{
+	struct vc_named of[VC_TOGETHER], by_card[VC_TOGETHER];
+	size_t on[VC_TOGETHER], n = d->n < VC_TOGETHER ? d->n : VC_TOGETHER, cards;
+	char text[VC_SAY];
+
+	for (size_t i = 0; i < n; i++)
+		of[i] = (struct vc_named){ "", &d->runs[i] };
+	cards = vc_shared_cards(of, n, by_card, on);
+	for (size_t c = 0, from = 0; c < cards; from += on[c++]) {
+		struct vc_together t = vc_together_walk(by_card + from, on[c], NULL, NULL);
+
+		vc_together_text(by_card + from, on[c], text, sizeof(text));
+		vc_svg_put(&d->out, "<p class=\"r-verdict r-%s\">%e.</p>\n",
+			   t.room && t.most > t.room ? "bad" : "fg", text);
+	}
+}
+
+/* Of several runs what tells them apart, the recording and device included where they differ. */
+static void run_name(const struct report *d, size_t i, char *buf, size_t cap)
+{
+	bool one = true;
+
+	for (size_t k = 1; k < d->n; k++)
+		one = one && d->runs[k].info.device == d->runs->info.device &&
+		      d->runs[k].meta == d->runs->meta;
+	if (one)
+		vc_run_text(&d->runs[i], buf, cap);
+	else
+		vc_place_text(&d->runs[i], buf, cap);
+}
+
 static void verdict(struct report *d)
 {
 	char text[VC_SAY], name[256];
@@ -102,6 +135,8 @@ static void verdict(struct report *d)
 	vc_verdict_word(r, &color);
 	vc_reason_text(r, text, sizeof(text));
 	vc_svg_put(&d->out, "<p class=\"r-verdict r-%s\">%e</p>\n", color, text);
+	if (d->n > 1)
+		shared(d);
 	vc_trust_text(r, text, sizeof(text));
 	if (*text)
 		vc_svg_put(&d->out, "<p class=\"r-mut\">Level of trust: %e.</p>\n", text);
@@ -161,7 +196,8 @@ static void ledger(struct report *d)
 }
 
 extern const struct vc_sink_type vc_sink_timeline, vc_sink_sweep, vc_sink_compare, vc_sink_flame,
-	vc_sink_ledger, vc_sink_segments, vc_sink_unused, vc_sink_lives, vc_sink_advice;
+	vc_sink_ledger, vc_sink_segments, vc_sink_unused, vc_sink_lives, vc_sink_advice,
+	vc_sink_ranks;
 
 /* The name and the description that the picture has as a file; style and patterns are above. */
 static void put_figure(struct report *d, const char *name, const char *title, bool narrow,
@@ -338,7 +374,7 @@ static void runs_table(struct report *d)
 		   "Run|Verdict|#Reserved|#at least|#at most|#Allocated|#Flushes|Trust");
 	for (size_t i = 0; i < d->n; i++) {
 		const char *color, *word = vc_verdict_word(&d->runs[i], &color);
-		vc_run_text(&d->runs[i], text, sizeof(text));
+		run_name(d, i, text, sizeof(text));
 		vc_svg_put(&d->out, "<tr><td>%e</td><td class=\"r-%s\">%s</td>", text, color, word);
 		interval_cells(d, &d->runs[i]);
 		vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%u</td>"
@@ -387,7 +423,7 @@ static void advice(struct report *d)
 		if (w->n && !any)
 			vc_svg_put(&d->out, "<h2 id=\"help\">What would help</h2>\n");
 		any |= w->n > 0;
-		vc_run_text(&d->runs[i], text, sizeof(text));
+		run_name(d, i, text, sizeof(text));
 		if (w->n && d->n > 1)
 			vc_svg_put(&d->out, "<p class=\"r-mut\">%e</p>\n", text);
 		if (d->runs[i].tries.n) {
@@ -417,7 +453,10 @@ static int script(struct report *d, struct vc_error *err)
 
 static int body(struct report *d, struct vc_error *err)
 {
-	bool family = d->n > 1 && d->runs->info.vary;
+	bool family = d->n > 1 && d->runs->info.vary, met = false;
+
+	for (size_t i = 1; i < d->n; i++)
+		met = met || vc_met(d->runs, &d->runs[i]);
 	int rc;
 
 	verdict(d);
@@ -434,8 +473,9 @@ static int body(struct report *d, struct vc_error *err)
 		return rc;
 	rc = d->runs->curve.n ? picture(d, &vc_sink_timeline, "Memory over time", err) : VC_OK;
 	if (!rc && d->n > 1)
-		rc = picture(d, family ? &vc_sink_sweep : &vc_sink_compare,
-			     family ? "By the value that was varied" : "Runs side by side", err);
+		rc = picture(d, family ? &vc_sink_sweep : met ? &vc_sink_ranks : &vc_sink_compare,
+			     family ? "By the value that was varied" :
+			     met ? "At the same time, on one clock" : "Runs side by side", err);
 	if (!rc)
 		rc = picture(d, &vc_sink_flame, "Who holds the memory", err);
 	if (!rc)

@@ -8,7 +8,9 @@
 enum { MOST = 64, ROW = 900, LEFT_MOST = 3600, RIGHT = 1900, SCALE = 650 };
 
 struct rank {
-	const struct vc_result *r;
+	const struct vc_result *r; /* given, or `own` */
+	const struct vc_result *given;
+	struct vc_result own;      /* the same with times on the clock of all; its curve is owned */
 	struct vc_classes classes;
 	struct vc_columns columns;
 	struct vc_plot plot;
@@ -22,6 +24,9 @@ struct drawing {
 	int left;
 	uint64_t top;
 	struct vc_spread spread;
+	struct vc_named shared[MOST]; /* processes of one card, card by card */
+	char name[MOST][160];
+	size_t cards, on[MOST];       /* how many there are of each */
 };
 
 static int order(const void *a, const void *b)
@@ -41,6 +46,18 @@ static uint64_t first_of(const struct drawing *d, size_t i)
 	const struct vc_bucket *a = &d->rank[i].r->curve.at[0];
 
 	return d->by_time ? a->first_ns : a->first_event;
+}
+
+static void rank_name(const struct vc_result *r, char *buf, size_t cap)
+{
+	char name[96];
+
+	vc_trace_name(r, name, sizeof(name));
+	if (r->meta && r->meta->rank >= 0)
+		snprintf(buf, cap, "rank %lld, GPU %u", (long long)r->meta->rank,
+			 (unsigned)r->info.device);
+	else
+		snprintf(buf, cap, "%s, GPU %u", name, (unsigned)r->info.device);
 }
 
 /* What holds them all. false: they were not recorded together, and each begins at 0. */
@@ -65,6 +82,39 @@ static bool one_clock(const struct drawing *d, struct vc_range *all)
 	return false;
 }
 
+/* All ran at once: their times count from where the first began. Else each keeps its own. */
+static int set_clock(struct drawing *d, struct vc_error *err)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct vc_meta *m = d->rank[i].r->meta;
+
+		if (d->n < 2 || !d->by_time || !m || !m->start_unix_ns)
+			return VC_OK;
+		first = m->start_unix_ns < first ? m->start_unix_ns : first;
+	}
+	for (size_t i = 0; i < d->n; i++) {
+		struct vc_result *r = &d->rank[i].own;
+		uint64_t later = d->rank[i].r->meta->start_unix_ns - first;
+
+		*r = *d->rank[i].r;
+		r->curve.at = malloc(r->curve.n * sizeof(*r->curve.at));
+		VC_HAVE(r->curve.at, "the picture", err);
+		for (size_t k = 0; k < r->curve.n; k++) {
+			r->curve.at[k] = d->rank[i].r->curve.at[k];
+			r->curve.at[k].first_ns += later;
+			r->curve.at[k].last_ns += later;
+			r->curve.at[k].peak_ns += later;
+		}
+		r->oom.time_ns += r->oom.time_ns ? later : 0;
+		r->stats.peak_time_ns += r->stats.peak_time_ns ? later : 0;
+		r->steps.kernels = 0; /* no strip draws them */
+		d->rank[i].r = r;
+	}
+	return VC_OK;
+}
+
 static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_error *err)
 {
 	struct vc_named of[MOST];
@@ -72,10 +122,12 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 	bool together;
 
 	d->by_time = true;
-	for (size_t i = 0; i < d->n; i++) {
-		of[i].r = d->rank[i].r;
+	for (size_t i = 0; i < d->n; i++)
 		d->by_time = d->by_time && vc_wants_time(cfg, d->rank[i].r);
-	}
+	VC_TRY(set_clock(d, err));
+	for (size_t i = 0; i < d->n; i++)
+		of[i] = (struct vc_named){ d->name[i], d->rank[i].given };
+	d->cards = vc_shared_cards(of, d->n, d->shared, d->on);
 	together = one_clock(d, &all);
 	d->spread = vc_spread_of(of, d->n);
 	for (size_t i = 0; i < d->n; i++) {
@@ -92,28 +144,14 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 	return VC_OK;
 }
 
-static void rank_name(const struct vc_result *r, char *buf, size_t cap)
-{
-	char name[96];
-
-	vc_trace_name(r, name, sizeof(name));
-	if (r->meta && r->meta->rank >= 0)
-		snprintf(buf, cap, "rank %lld, GPU %u", (long long)r->meta->rank,
-			 (unsigned)r->info.device);
-	else
-		snprintf(buf, cap, "%s, GPU %u", name, (unsigned)r->info.device);
-}
-
 /* As wide as the longest name needs, within reason. */
 static int name_width(const struct drawing *d)
 {
 	struct vc_label l = { .style = VC_T_STRONG };
-	char text[160];
 	int most = 0;
 
 	for (size_t i = 0; i < d->n; i++) {
-		rank_name(d->rank[i].r, text, sizeof(text));
-		int w = vc_svg_measure(&l, text).w;
+		int w = vc_svg_measure(&l, d->name[i]).w;
 		most = w > most ? w : most;
 	}
 	most += VC_MARGIN + 200;
@@ -163,11 +201,10 @@ static void strip(struct drawing *d, size_t i, int y)
 	char text[160], a[VC_FORMAT];
 	const char *color;
 
-	rank_name(k->r, text, sizeof(text));
-	hover(d, k, text);
+	hover(d, k, d->name[i]);
 	struct vc_label l = { VC_MARGIN, narrow ? y - 50 : y + 300, VC_T_STRONG, VC_START, "fg",
 		narrow ? right - VC_MARGIN : d->left - VC_MARGIN - 150, true, false };
-	vc_svg_label(s, &l, text);
+	vc_svg_label(s, &l, d->name[i]);
 	k->plot.box = (struct vc_box){ left, y, right - left, narrow ? ROW - 350 : ROW - 200 };
 	k->plot.top = d->top;
 	k->plot.has_capacity = k->plot.capacity && k->plot.capacity <= d->top;
@@ -192,11 +229,10 @@ static int numbers(struct drawing *d, int y)
 {
 	const struct vc_spread *k = &d->spread;
 	struct vc_fact f[4];
-	char a[VC_FORMAT], b[VC_FORMAT], name[96], *text;
+	char a[VC_FORMAT], b[VC_FORMAT], *text;
 
-	rank_name(d->rank[k->worst].r, name, sizeof(name));
 	snprintf(vc_fact_of(&f[0], "largest peak", "fg"), VC_FACT, "%s, %s",
-		 vc_format_bytes(k->most, a), name);
+		 vc_format_bytes(k->most, a), d->name[k->worst]);
 	snprintf(vc_fact_of(&f[1], "smallest peak", "fg"), VC_FACT, "%s, mean %s",
 		 vc_format_bytes(k->least, a), vc_format_bytes(k->mean, b));
 	snprintf(vc_fact_of(&f[2], "imbalance", "fg"), VC_FACT, "%s of the largest over the mean",
@@ -213,23 +249,31 @@ static int numbers(struct drawing *d, int y)
 
 static void title_text(const struct drawing *d, char *buf, size_t cap)
 {
-	char name[MOST][160];
 	struct vc_named of[MOST];
+	size_t from = 0;
 
-	for (size_t i = 0; i < d->n; i++) {
-		rank_name(d->rank[i].r, name[i], sizeof(name[i]));
-		of[i] = (struct vc_named){ name[i], d->rank[i].r };
+	for (size_t c = 0; c < d->cards; from += d->on[c++]) {
+		struct vc_together t = vc_together_walk(d->shared + from, d->on[c], NULL, NULL);
+
+		if (t.room && t.most > t.room) {
+			vc_together_text(d->shared + from, d->on[c], buf, cap);
+			return;
+		}
 	}
+	for (size_t i = 0; i < d->n; i++)
+		of[i] = (struct vc_named){ d->name[i], d->rank[i].given };
 	vc_uneven_text(of, d->n, d->by_time, buf, cap);
 }
 
 static int legend(struct drawing *d, int y)
 {
-	struct vc_key key[VC_KEYS_MORE + 4];
+	struct vc_key key[VC_KEYS_MORE + 5];
 	size_t n = vc_plot_keys(&d->rank[0].classes, &d->rank[0].columns, key);
 
 	for (size_t i = 1; i < d->n; i++)
 		n = vc_plot_keys_more(&d->rank[i].classes, &d->rank[i].columns, key, n);
+	if (d->cards)
+		key[n++] = (struct vc_key){ "busy", "In use by one of several", VC_KEY_BOX };
 	return vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y,
 							 d->page.w - 2 * VC_MARGIN, 0 }, key, n);
 }
@@ -237,11 +281,10 @@ static int legend(struct drawing *d, int y)
 /* The six questions, of the one that peaks highest. */
 static int fullest(struct drawing *d, int y)
 {
-	char name[160];
+	size_t i = d->spread.worst;
 
-	rank_name(d->rank[d->spread.worst].r, name, sizeof(name));
 	return vc_page_facts_of(&d->page, y,
-				&(struct vc_subject){ name, NULL, d->rank[d->spread.worst].r }, 1,
+				&(struct vc_subject){ d->name[i], NULL, d->rank[i].given }, 1,
 				VC_ASK_ALL);
 }
 
@@ -263,6 +306,15 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 		vc_svg_put(&d->page.svg, "</g>\n");
 	}
 	vc_plot_axis(&d->rank[d->n - 1].plot, y - 150);
+	for (size_t c = 0, from = 0; c < d->cards; from += d->on[c++]) {
+		y = vc_page_shared(&d->page, y, d->rank[0].plot.box.x,
+				   d->rank[0].plot.box.x + d->rank[0].plot.box.w,
+				   d->shared + from, d->on[c], err);
+		if (y < 0) {
+			vc_svg_fini(&d->page.svg);
+			return y;
+		}
+	}
 	y = fullest(d, y);
 	snprintf(text, sizeof(text), "all strips from 0 to %s%s \xC2\xB7 vramcast " VC_VERSION,
 		 vc_format_bytes(d->top, buf), d->given > d->n ? "; the first 64 are shown" : "");
@@ -290,12 +342,17 @@ static int ranks_write(const struct vc_result *runs, size_t n, const void *confi
 				      "no device made a request for memory", out, err);
 	}
 	vc_sort(d->rank, d->n, sizeof(*d->rank), order);
+	for (size_t i = 0; i < d->n; i++) {
+		d->rank[i].given = d->rank[i].r;
+		rank_name(d->rank[i].r, d->name[i], sizeof(d->name[i]));
+	}
 	rc = prepare(d, cfg, err);
 	if (!rc)
 		rc = draw(d, cfg, out, err);
 	for (size_t i = 0; i < d->n; i++) {
 		vc_columns_fini(&d->rank[i].columns);
 		vc_classes_fini(&d->rank[i].classes);
+		free(d->rank[i].own.curve.at);
 	}
 	free(d);
 	return rc;

@@ -209,7 +209,13 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	d->plot = (struct vc_plot){ .page = &d->page, .c = &d->classes, .k = &d->columns };
 	int y = vc_page_header(&d->page, title, "", d->r);
 
-	y = vc_page_growth(&d->page, body(d, vc_page_facts(&d->page, y, d->r)), d->r);
+	y = body(d, vc_page_facts(&d->page, y, d->r));
+	y = vc_page_decision(&d->plot, y, err);
+	if (y < 0) {
+		vc_svg_fini(&d->page.svg);
+		return y;
+	}
+	y = vc_page_growth(&d->page, y, d->r);
 	footer(d, y + 120);
 	return vc_page_end(&d->page, y + (cfg->footer ? 450 : 200), out, err);
 }

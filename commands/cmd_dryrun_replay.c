@@ -63,19 +63,6 @@ static double least_fraction(const struct vc_session *s, double least)
 	return least;
 }
 
-/* The orders besides that of the run. A driver's windows lie where the host's own memory leaves
- * room, so they are not always in either of its two orders: of 351 recordings of an H100 the peak
- * lay between those of the two in 334, between those of all of these in 350
- * (docs/measurements/gpu.md). */
-static const struct {
-	enum vc_va_policy va;
-	unsigned order;
-} orders[] = {
-	{ VC_VA_WINDOW, 0 }, { VC_VA_DEC, 0 }, { VC_VA_MIX, 0 }, { VC_VA_MIX, 1 },
-	{ VC_VA_MIX, 2 },    { VC_VA_MIX, 3 }, { VC_VA_MIX, 4 }, { VC_VA_MIX, 5 },
-	{ VC_VA_MIX, 6 },    { VC_VA_MIX, 7 },
-};
-
 static int one_order(struct vc_session *s, const struct vc_plan *plan,
 		     struct vc_dryrun_replay *to, enum vc_verdict *verdict, struct vc_error *err)
 {
@@ -102,9 +89,9 @@ static int other_ways(struct vc_session *s, const struct vc_dryrun *run,
 	plan->va = run->up ? VC_VA_CONTEXT : VC_VA_UP;
 	plan->start = VC_START_COLD; /* dry runs are recorded from the start */
 	int rc = one_order(s, plan, &one, &verdict, err);
-	for (size_t i = 0; i < sizeof(orders) / sizeof(*orders) && rc >= 0; i++) {
-		plan->va = orders[i].va;
-		plan->va_order = orders[i].order;
+	for (size_t i = 0; i < VC_VA_ORDERS && rc >= 0; i++) {
+		plan->va = vc_va_order[i].va;
+		plan->va_order = vc_va_order[i].order;
 		rc = one_order(s, plan, &one, &drawn, err);
 	}
 	free(plan);

@@ -25,8 +25,8 @@ static const struct vc_option fit_options[] = {
 	{ 0, "at", VC_O_TEXT, AT(at), "N,N,...", "values of the trial runs of a program", "4,6" },
 	{ 0, "trials", VC_O_UINT, AT(trials), "N",
 	  "trial runs of a program at most (default 16; of a recorded one 6)", NULL },
-	{ 0, "world", VC_O_UINT, AT(world), "N", "of --find plan: how many cards the job has",
-	  NULL },
+	{ 0, "world", VC_O_UINT, AT(world), "N", "of --find plan, budget: how many cards the job "
+	  "has", NULL },
 	{ 0, "steps", VC_O_UINT, AT(steps), "N",
 	  "of --find plan: as of dryrun", NULL },
 	{ 'j', "jobs", VC_O_JOBS, AT(jobs), "N", "of --find plan: dry runs at a time (default: "

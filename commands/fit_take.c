@@ -120,10 +120,10 @@ int vc_fit_take(const struct vc_fit_steps *steps, void *find, size_t argc, char 
 		struct vc_console *con)
 {
 	struct vc_progress *line = vc_progress_open(con);
-	struct vc_rehearsal h = { .argv = argv, .argc = argc, .progress = line };
-	struct vc_error *err = &con->err;
-
 	struct vc_fit_on *on = find;
+	struct vc_rehearsal h = { .argv = argv, .argc = argc, .progress = line,
+				  .world = on->ask->world != VC_NOT_GIVEN ? on->ask->world : 0 };
+	struct vc_error *err = &con->err;
 
 	vc_progress_say(line, "changes are looked for");
 	int r = !argc ? vc_fail(err, VC_EUSAGE, "name a recording, or a program behind --") :

@@ -160,7 +160,8 @@ static void emit_facts(struct vc_emit *e, const struct vc_kept_wish *w,
 	vc_emit_uint(e, "workspace", NULL, largest_workspace(rec));
 	vc_emit_object(e, "files", NULL);
 	for (size_t i = 0; p && i < p->file.n; i++)
-		vc_emit_text(e, p->file.at[i].name, NULL, p->file.at[i].text);
+		if (access(p->file.at[i].name, F_OK) == 0) /* the hook is gone, and decided by us */
+			vc_emit_text(e, p->file.at[i].name, NULL, p->file.at[i].text);
 	vc_emit_end(e);
 	vc_emit_end(e);
 }
@@ -237,6 +238,18 @@ static void last_words(const char *log, char *out, size_t n)
 		fclose(f);
 }
 
+/* A rank of a job has its number in the name of its recording. */
+static void take_rank(const char *part)
+{
+	char pattern[VC_RERUN_PATH + 40];
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "%.*s.rank*.vct", (int)(strlen(part) - 4), part);
+	if (glob(pattern, 0, NULL, &found) == 0)
+		rename(found.gl_pathv[0], part);
+	globfree(&found);
+}
+
 /* The program, in front of which the hook stands where something is changed. */
 static int run_changed(const struct vc_kept_wish *w, struct vc_trial *t, const char *part,
 		       const char *report, int *code, bool *oom, struct vc_error *err)
@@ -254,6 +267,7 @@ static int run_changed(const struct vc_kept_wish *w, struct vc_trial *t, const c
 	}
 	if (r == VC_OK)
 		r = vc_trial_run(t, part, code, err);
+	take_rank(part);
 	if (r == VC_OK && vc_trial_recorded(part))
 		r = ended_in_oom(part, report, *code, oom, err);
 	if (r == VC_OK && is_changed(w) && !*oom)

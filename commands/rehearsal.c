@@ -12,6 +12,14 @@ enum { SPEC = 1 << 14 }; /* bytes of a choice */
 
 /* ---- the run ---- */
 
+static int add_option(struct vc_program *p, const char *name, uint64_t value, struct vc_error *err)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "--%s=%llu", name, (unsigned long long)value);
+	return value ? vc_texts_add(&p->option, NULL, text, err) : VC_OK;
+}
+
 int vc_rehearse(const struct vc_rehearsal *h, struct vc_kept *out, struct vc_error *err)
 {
 	const struct vc_made_changes made = { .change = (char *)(uintptr_t)h->change,
@@ -38,12 +46,10 @@ int vc_rehearse(const struct vc_rehearsal *h, struct vc_kept *out, struct vc_err
 		*nl = ' ';
 	vc_progress_say(h->progress, "trial run of the program on %s, with %s", h->gpu,
 			*with ? with : h->capacity ? "memory for all of it" : "nothing changed");
-	if (r == VC_OK && h->steps) {
-		char steps[40];
-
-		snprintf(steps, sizeof(steps), "--steps=%llu", (unsigned long long)h->steps);
-		r = vc_texts_add(&p->option, NULL, steps, err);
-	}
+	if (r == VC_OK)
+		r = add_option(p, "steps", h->steps, err);
+	if (r == VC_OK)
+		r = add_option(p, "world", h->world, err);
 	if (r == VC_OK)
 		r = vc_kept_run(&w, out, NULL, err);
 	vc_program_free(p);

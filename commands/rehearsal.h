@@ -16,6 +16,7 @@ struct vc_rehearsal {
 	const char *change;    /* others, as the hook takes them, or NULL */
 	const char *budget;    /* modules kept or computed twice (budget_file.h), or NULL */
 	uint64_t steps;        /* of its optimizer, then it is ended; 0: all */
+	uint64_t world;        /* ranks of its job, of which the first is played; 0: no job */
 	char room[32];         /* of `capacity`, private */
 	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF, or NULL: as it is */
 	char seen[VC_RERUN_PATH]; /* of vc_rehearse_layers; "": there is none */

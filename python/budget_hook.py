@@ -28,6 +28,16 @@ class _Home:
         return tensor
 
 
+class _Held:
+    """A tensor that a module keeps; it says until when: "budget drops UNIT ADDRESS"."""
+
+    def __init__(self, tell, unit, tensor):
+        self.tensor, self.tell, self.what = tensor, tell, "drops %d %d" % (unit, tensor.untyped_storage().data_ptr())
+
+    def __del__(self):
+        self.tell(self.what)
+
+
 class _Budget:
     SHARE, LAYER = 0.25, 0.05  # of all saved bytes, above which a module, a container of layers, is looked into
     LEAST = 0.005              # of all saved bytes, below which a module is no unit
@@ -221,8 +231,18 @@ class _Budget:
             elif isinstance(one, (list, tuple)):
                 left += one
 
+    def held(self, layer, tensor):
+        """Where times are told, what a module keeps is, too."""
+        if not self.timed or type(tensor) is not self.torch.Tensor or not tensor.is_cuda or tensor.layout is not self.torch.strided:
+            return tensor
+        return _Held(self.tell, self.by_module[layer][0], tensor)
+
     def keep(self, layer, forward, args, kwargs):
-        return forward(*args, **kwargs)
+        if not self.timed:
+            return forward(*args, **kwargs)
+        with self.torch.autograd.graph.saved_tensors_hooks(
+                lambda tensor: self.held(layer, tensor), lambda kept: kept.tensor if isinstance(kept, _Held) else kept):
+            return forward(*args, **kwargs)
 
     def products(self, layer, forward, args, kwargs):
         """Computed twice but for matrix products, convolutions and attention."""
@@ -279,6 +299,7 @@ class _Budget:
                 return forward(*values, **kwargs)
             finally:
                 self.state.inside = inside
+        _vramcast_again.held = [self.held(layer, t) for t in (*args, *kwargs.values())]  # as long as the arguments
         return checkpoint(_vramcast_again, *args, use_reentrant=False, **how)
 
     def again(self, layer, forward, args, kwargs):

@@ -116,6 +116,12 @@ enum vc_va_policy vc_va_of_first(uint64_t addr)
 	return addr % VC_WINDOW ? VC_VA_CONTEXT : VC_VA_WINDOW;
 }
 
+const struct vc_va_order vc_va_order[VC_VA_ORDERS] = {
+	{ VC_VA_WINDOW, 0 }, { VC_VA_DEC, 0 }, { VC_VA_MIX, 0 }, { VC_VA_MIX, 1 },
+	{ VC_VA_MIX, 2 },    { VC_VA_MIX, 3 }, { VC_VA_MIX, 4 }, { VC_VA_MIX, 5 },
+	{ VC_VA_MIX, 6 },    { VC_VA_MIX, 7 },
+};
+
 static bool has_windows(const struct vc_device *d)
 {
 	return d->cfg.va == VC_VA_WINDOW || d->cfg.va == VC_VA_UP || d->cfg.va == VC_VA_CONTEXT;

@@ -25,6 +25,13 @@ enum vc_va_policy {      /* how new addresses are chosen (cudaMalloc and reserve
  * multiple of its size, a range that was left over elsewhere. */
 enum vc_va_policy vc_va_of_first(uint64_t addr);
 
+/* Orders besides upwards and downwards. A driver's windows lie where the host's own memory leaves
+ * room, so they are not always in either of these two: of 351 recordings of an H100 the peak lay
+ * between those of the two in 334, between those of all of these in 350
+ * (docs/measurements/gpu.md). */
+enum { VC_VA_ORDERS = 10 };
+extern const struct vc_va_order { enum vc_va_policy va; unsigned order; } vc_va_order[VC_VA_ORDERS];
+
 /* For the out-of-memory text; `self` with 0 bytes: what this process holds at that moment. */
 struct vc_process { bool self; uint32_t pid; uint64_t bytes; };
 

@@ -7,16 +7,21 @@
  * the same where a part asks for the same ones in the same order; in a backward pass, which may
  * compute something again, those that outlive the part and end alike. A block goes when the last
  * who needs it lets go: in each run that is seen of one of them, so of all runs the latest of those
- * counts that happens in a part which is taken from that run. */
+ * counts that happens in a part which is taken from that run. Marks tell of those that let go
+ * earlier. */
 #include "simulator/search/budget.h"
 
+#include "common/map.h"
 #include "common/vec.h"
 
 #define NONE SIZE_MAX
 #define NEVER UINT32_MAX
 
 struct cut { size_t from; char what; size_t unit; }; /* a part begins at that event */
-struct end { uint32_t cut; size_t event; };          /* where a block is freed */
+/* Where a block is freed: at an event of the part, or (NONE) behind so many requests in it. */
+struct end { uint32_t cut; size_t event, asked; };
+/* A unit needs a block no longer. */
+struct drop { uint64_t id; size_t unit; struct end at; };
 
 struct run {
 	const struct vc_trace *t;
@@ -24,6 +29,7 @@ struct run {
 	struct cut *cut; size_t cuts;
 	uint64_t *same;         /* the block of the spliced run, by id */
 	struct end *end;        /* by id */
+	struct drop *drop; size_t drops; /* in the order of ids */
 };
 
 struct splice {
@@ -33,9 +39,9 @@ struct splice {
 	bool used[VC_BUDGET_WAYS];
 	uint64_t next;          /* block of the spliced run */
 	uint64_t *id[VC_BUDGET_WAYS]; /* of a run, by block */
-	struct end *goes;       /* by block: event NONE: at the end of the part */
+	struct end *goes;       /* by block */
 	bool *live;
-	struct late { uint64_t *at; size_t n; } *late; /* by part: what goes at its end */
+	struct late { uint64_t *at; size_t n; } *late; /* by part: what goes at no event of it */
 	struct vc_trace *out;
 	uint64_t now, before;   /* times, of the spliced run and of the one it comes from */
 };
@@ -82,24 +88,50 @@ static bool is_block(const struct run *r, const struct vc_event *e)
 	return e->device == r->device && e->id && e->id <= r->t->meta->max_id;
 }
 
+VC_COMPARE(by_block, struct drop, VC_ORDER(x->id, y->id))
+
+/* at: blocks by their addresses */
+static int follow_event(struct run *r, size_t i, struct end here, struct vc_map *at,
+			struct vc_error *err)
+{
+	const struct vc_event *e = &r->t->ev[i];
+	unsigned long long unit, addr;
+	uint64_t *id;
+
+	if (is_block(r, e) && e->kind == VC_EV_FREE)
+		r->end[e->id] = here;
+	if (is_block(r, e) && e->kind == VC_EV_ALLOC)
+		VC_HAVE(vc_map_put(at, e->addr, e->id), "the blocks of a run", err);
+	if (e->kind != VC_EV_MARK || e->label >= r->t->meta->strings ||
+	    sscanf(r->t->meta->string[e->label], "budget drops %llu %llu", &unit, &addr) != 2 ||
+	    !(id = vc_map_get(at, addr)))
+		return VC_OK;
+	VC_HAVE(vc_vec_one(r->drop, r->drops), "what modules keep", err);
+	r->drop[r->drops++] = (struct drop){ *id, unit, here };
+	return VC_OK;
+}
+
 static int follow(struct run *r, struct vc_error *err)
 {
 	size_t ids = r->t->meta->max_id + 1;
+	struct vc_map at = { 0 };
+	int code = VC_OK;
 
 	VC_TRY(cut(r, err));
 	r->same = calloc(ids, sizeof(*r->same));
 	r->end = calloc(ids, sizeof(*r->end));
 	VC_HAVE(r->same && r->end, "the blocks of a run", err);
 	for (size_t i = 0; i < ids; i++)
-		r->end[i] = (struct end){ NEVER, NONE };
+		r->end[i] = (struct end){ NEVER, NONE, NONE };
 	for (size_t k = 0; k < r->cuts; k++)
-		for (size_t i = r->cut[k].from; i < cut_end(r, k); i++) {
-			const struct vc_event *e = &r->t->ev[i];
-
-			if (is_block(r, e) && e->kind == VC_EV_FREE)
-				r->end[e->id] = (struct end){ (uint32_t)k, i };
+		for (size_t i = r->cut[k].from, asked = 0; !code && i < cut_end(r, k); i++) {
+			code = follow_event(r, i, (struct end){ (uint32_t)k, i, asked }, &at, err);
+			asked += is_block(r, &r->t->ev[i]) && r->t->ev[i].kind == VC_EV_ALLOC;
 		}
-	return VC_OK;
+	if (r->drops)
+		vc_sort(r->drop, r->drops, sizeof(*r->drop), by_block);
+	vc_map_fini(&at);
+	return code;
 }
 
 /* ---- which blocks are the same ---- */
@@ -202,26 +234,50 @@ static size_t holder_of(const struct splice *s, size_t k)
 	return way_of(s, k < s->run[0].cuts && s->run[0].cut[k].what == 'E' ? k - 1 : k);
 }
 
-/* Where the block goes that part k of that run asks for. */
+static bool is_later(struct end x, struct end y)
+{
+	return x.cut > y.cut || (x.cut == y.cut && x.event > y.event);
+}
+
+/* Where those let go of a block that are done so in the choice, as the run shows in which all are;
+ * nowhere: `none`. */
+static struct end goes_in(const struct splice *s, size_t way, uint64_t block, struct end none)
+{
+	const struct run *r = &s->run[way];
+	uint64_t id = s->used[way] ? s->id[way][block] : 0;
+	struct end end = id && holder_of(s, r->end[id].cut) == way ? r->end[id] : none;
+
+	for (size_t i = id ? vc_first_from(r->drop, r->drops, id, id) : r->drops;
+	     i < r->drops && r->drop[i].id == id; i++)
+		if (r->drop[i].unit < s->b->n && s->how[r->drop[i].unit] == way &&
+		    is_later(r->drop[i].at, end))
+			end = r->drop[i].at;
+	return end;
+}
+
+/* Where the last lets go of the block that part k of that run asks for. */
 static struct end goes(const struct splice *s, size_t way, size_t k, uint64_t block)
 {
-	struct end own = s->run[way].end[s->id[way][block]];
-	uint32_t last = k;
+	struct end own = s->run[way].end[s->id[way][block]], last = { (uint32_t)k, 0, NONE };
+	size_t of = way;
 
 	if (own.cut == k)
 		return own;
 	for (size_t x = 0; x < VC_BUDGET_WAYS; x++) {
-		uint64_t id = s->used[x] ? s->id[x][block] : 0;
+		struct end end = goes_in(s, x, block, (struct end){ (uint32_t)k, 0, NONE });
 
-		if (!id || holder_of(s, s->run[x].end[id].cut) != x || s->run[x].end[id].cut <= k ||
-		    s->run[x].end[id].cut < last)
-			continue;
-		last = s->run[x].end[id].cut;
+		if (end.cut > last.cut) {
+			last = end;
+			of = x;
+		}
 	}
-	last = last == k ? own.cut : last;
-	const struct run *r = &s->run[way_of(s, last)];
-	uint64_t id = s->id[way_of(s, last)][block];
-	return id && r->end[id].cut == last ? r->end[id] : (struct end){ last, NONE };
+	last = last.cut == k ? own : last;
+	if (way_of(s, last.cut) == of)
+		return last;
+	last.event = NONE;
+	if (last.cut < s->run[0].cuts && s->run[0].cut[last.cut].what != 'E')
+		last.asked = NONE; /* each run asks for something else there */
+	return last;
 }
 
 static int put(struct splice *s, const struct vc_event *e, uint64_t block, struct vc_error *err)
@@ -237,6 +293,12 @@ static int put(struct splice *s, const struct vc_event *e, uint64_t block, struc
 	return vc_trace_append(s->out, &now, 1, err);
 }
 
+static bool is_free(const struct splice *s, struct end end)
+{
+	return end.event != NONE &&
+	       s->run[way_of(s, end.cut)].t->ev[end.event].kind == VC_EV_FREE;
+}
+
 static int put_alloc(struct splice *s, size_t way, size_t k, const struct vc_event *e,
 		     struct vc_error *err)
 {
@@ -245,7 +307,7 @@ static int put_alloc(struct splice *s, size_t way, size_t k, const struct vc_eve
 
 	s->goes[block] = last;
 	s->live[block] = true;
-	if (last.event == NONE && last.cut != NEVER) {
+	if (last.cut != NEVER && !is_free(s, last)) {
 		VC_HAVE(vc_vec_one(s->late[last.cut].at, s->late[last.cut].n),
 			"the blocks of a run", err);
 		s->late[last.cut].at[s->late[last.cut].n++] = block;
@@ -282,22 +344,38 @@ static int put_event(struct splice *s, size_t way, size_t k, size_t i, struct vc
 	}
 }
 
+/* What goes at that event of part k or behind so many requests in it; NONE: at its end. */
+static int put_late(struct splice *s, size_t k, size_t event, size_t asked, struct vc_error *err)
+{
+	struct late *late = &s->late[k];
+
+	for (size_t i = 0; i < late->n; i++) {
+		struct vc_event e = { .kind = VC_EV_FREE, .device = s->run[0].device,
+				      .time_ns = s->before };
+		const struct end *end = &s->goes[late->at[i]];
+		bool now = end->event != NONE ? end->event <= event : end->asked <= asked;
+
+		if (!s->live[late->at[i]] || !now)
+			continue;
+		VC_TRY(put(s, &e, late->at[i], err));
+		s->live[late->at[i]] = false;
+	}
+	return VC_OK;
+}
+
 static int put_all(struct splice *s, struct vc_error *err)
 {
 	for (size_t k = 0; k < s->run[0].cuts; k++) {
-		size_t way = way_of(s, k), to = cut_end(&s->run[way], k);
-		size_t from = s->run[way].cut[k].from;
+		const struct run *r = &s->run[way_of(s, k)];
+		size_t from = r->cut[k].from, asked = 0;
 
-		s->before = from < s->run[way].t->n ? s->run[way].t->ev[from].time_ns : 0;
-		for (size_t i = from; i < to; i++)
-			VC_TRY(put_event(s, way, k, i, err));
-		for (size_t i = 0; i < s->late[k].n; i++) {
-			struct vc_event e = { .kind = VC_EV_FREE, .device = s->run[0].device,
-					      .time_ns = s->before };
-
-			VC_TRY(put(s, &e, s->late[k].at[i], err));
-			s->live[s->late[k].at[i]] = false;
+		s->before = from < r->t->n ? r->t->ev[from].time_ns : 0;
+		for (size_t i = from; i < cut_end(r, k); i++) {
+			if (is_block(r, &r->t->ev[i]) && r->t->ev[i].kind == VC_EV_ALLOC)
+				VC_TRY(put_late(s, k, i, asked++, err));
+			VC_TRY(put_event(s, way_of(s, k), k, i, err));
 		}
+		VC_TRY(put_late(s, k, NONE, NONE, err));
 	}
 	return VC_OK;
 }
@@ -341,7 +419,8 @@ int vc_budget_splice(const struct vc_budget *b, const struct vc_budget_run *run,
 	for (size_t k = 0; s.late && k < s.run[0].cuts; k++)
 		free(s.late[k].at);
 	for (size_t way = 0; way < VC_BUDGET_WAYS; way++)
-		VC_FREE(s.run[way].cut, s.run[way].same, s.run[way].end, s.id[way]);
+		VC_FREE(s.run[way].cut, s.run[way].same, s.run[way].end, s.run[way].drop,
+			s.id[way]);
 	VC_FREE(s.goes, s.live, s.late);
 	return r;
 }

@@ -3,9 +3,8 @@
 """check.py - make check-budget: the programs of programs.py below 50, 65 and 80 % of what they need as they are. VRAMCAST,
 PYTHON, TMP; ONLY=REGEX, SHARES="50 65 80".
 
-Of each choice: the dry run with it must stay below; so must one more, by `run --choice`, of the tightest; and on the processor,
-with values, each loss with it must be that of the program as it is. A line of JSON a choice goes to $OUT, a table to standard
-output."""
+Of each choice: the dry run with it must stay below; so must one more, by `run --choice`; and on the processor, with values,
+each loss with it must be that of the program as it is. A line of JSON a choice goes to $OUT, a table to standard output."""
 import json
 import os
 import re
@@ -70,19 +69,17 @@ def share_of(name, share, needs):
 
 
 def one(name, shares):
-    needs, rows = fit(name, "--peak", "1TiB")["needs"], []
+    needs, own = fit(name, "--peak", "1TiB")["needs"], None
     for share in shares:
-        rows.append(share_of(name, share, needs))
-    found = [r for r in rows if r["fits"]]
-    if found:
-        tightest = min(found, key=lambda r: r["peak"])
-        tightest["again"] = applied(name, tightest["choice"])
-        tightest["over"] |= tightest["again"] > tightest["peak"]
-        if not (name.startswith("fsdp")):
-            own, chosen = losses(name), losses(name, tightest["choice"])
-            tightest["equal"] = bool(own) and own == chosen and own[0].startswith("loss ")
-            tightest["losses"] = None if tightest["equal"] else [own[-1:], chosen[-1:]]
-    return rows
+        row = share_of(name, share, needs)
+        if row["fits"]:
+            row["again"] = applied(name, row["choice"])
+            row["over"] |= row["again"] > row["peak"]
+        if row["fits"] and not name.startswith("fsdp"):
+            own, chosen = own or losses(name), losses(name, row["choice"])
+            row["equal"] = own == chosen and bool(own) and own[0].startswith("loss ")
+            row["losses"] = None if row["equal"] else [own[-1:], chosen[-1:]]
+        yield row
 
 
 def say(row):
@@ -108,15 +105,13 @@ def main():
         if not re.search(os.environ.get("ONLY", ""), name):
             continue
         try:
-            of = one(name, shares)
+            for row in one(name, shares):
+                rows.append(row)
+                print(say(row), flush=True)
+                print(json.dumps(row), file=out, flush=True)
         except RuntimeError as error:
             print("%-20s FAILED: %s" % (name, error), flush=True)
             failed += 1
-            continue
-        rows += of
-        for row in of:
-            print(say(row), flush=True)
-            print(json.dumps(row), file=out, flush=True)
     found = [r for r in rows if r["fits"]]
     off = [abs(r["off"]) for r in found] or [0]
     less = [100 * (1 - r["extra"] / r["uniform"]) for r in found if r.get("uniform")]

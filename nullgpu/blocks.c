@@ -18,6 +18,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned char *any;             /* a page holds a beginning */
 static uint64_t (*begins)[PER / 64];
 static uint32_t *lengths;              /* in pieces, of the block that begins there */
+static uint64_t longest;               /* of all blocks that ever were, in pieces */
 static bool failed;
 
 static void *map(uint64_t size)
@@ -67,14 +68,16 @@ void vc_null_block(const void *p, uint64_t size)
 		begins[at / PER][at % PER / 64] |= 1ull << at % 64;
 		any[at / PER] = 1;
 		lengths[at] = (uint32_t)n;
+		longest = n > longest ? n : longest;
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-/* The last beginning at or before the piece; UINT64_MAX: none. */
+/* The last beginning at or before the piece; UINT64_MAX: none from where a block reaches it. */
 static uint64_t begin_of(uint64_t piece)
 {
 	uint64_t page = piece / PER, bit = piece % PER;
+	uint64_t first = piece > longest ? (piece - longest) / PER : 0;
 	for (;;) {
 		for (int64_t i = any[page] ? (int64_t)(bit / 64) : -1; i >= 0; i--) {
 			uint64_t bits = begins[page][i];
@@ -84,7 +87,8 @@ static uint64_t begin_of(uint64_t piece)
 				return page * PER + (uint64_t)i * 64 + 63u -
 				       (uint64_t)__builtin_clzll(bits);
 		}
-		const unsigned char *before = page ? memrchr(any, 1, page) : NULL;
+		const unsigned char *before = page > first ?
+			memrchr(any + first, 1, page - first) : NULL;
 		if (!before)
 			return UINT64_MAX;
 		page = (uint64_t)(before - any);

@@ -47,7 +47,9 @@ static struct vc_null_stream *streams; /* all that the program made */
 static uint32_t next_id = 13;          /* the first id CUPTI gives to a stream of the program */
 static uint64_t next_capture = 1, submissions;
 static __thread bool submits;
-static struct vc_null_event *watched; /* by NCCL's watchdog */
+static struct vc_null_event *watched; /* by NCCL's watchdog, those recorded first in front */
+static struct vc_null_event **last_watched = &watched; /* where the next one goes */
+static uint64_t first_due;            /* none of them ends before */
 static uint64_t seen;                 /* the clock as the watchdog sees it */
 static bool unwatched;                /* nobody looks */
 static unsigned looking;              /* watchdogs that have seen something in this round */
@@ -93,8 +95,10 @@ static void forget_watched(struct vc_null_event *e)
 	struct vc_null_event **at = &watched;
 	while (e->watched && *at && *at != e)
 		at = &(*at)->later;
-	if (e->watched && *at)
+	if (e->watched && *at) {
 		*at = e->later;
+		last_watched = e->later ? last_watched : at;
+	}
 	e->watched = false;
 }
 
@@ -102,8 +106,14 @@ bool vc_null_is_wanted(void)
 {
 	pthread_mutex_lock(&lock);
 	bool any = false;
-	for (const struct vc_null_event *e = watched; e && !any; e = e->later)
+	uint64_t least = UINT64_MAX;
+	for (const struct vc_null_event *e = seen < first_due ? NULL : watched; e && !any;
+	     e = e->later) {
 		any = e->time <= seen;
+		least = e->time < least ? e->time : least;
+	}
+	if (!any && seen >= first_due)
+		first_due = least;
 	pthread_mutex_unlock(&lock);
 	return any;
 }
@@ -333,8 +343,10 @@ int vc_null_event_record(struct vc_null_event *e, void *stream)
 	forget_watched(e);
 	if (s->collective && !unwatched) {
 		e->watched = true;
-		e->later = watched;
-		watched = e;
+		e->later = NULL;
+		*last_watched = e;
+		last_watched = &e->later;
+		first_due = e->time < first_due ? e->time : first_due;
 	}
 	s->collective = false;
 	pthread_mutex_unlock(&lock);

@@ -24,6 +24,7 @@ import threading
 
 import vramcast_null_routes as routes
 
+MOVED = int(os.environ.get("VRAMCAST_NULL_COPY_MAX", 1 << 20))  # bytes that the device side copies
 LIMIT = int(os.environ.get("VRAMCAST_NULL_VALUES_MAX", 1 << 20))  # bytes of storage: always computed
 # Larger ones cost host memory and time; integers and masks (edges, tokens, assignments) decide more
 # often than floating point does.
@@ -100,9 +101,14 @@ flip tril triu
 """.split())
 ZERO_OF_ALL = {"add", "add_", "sub", "sub_", "cat", "stack", "bitwise_or", "bitwise_or_", "logical_or",
                "logical_or_"}
+# Of their tensor they want the shape alone.
+SHAPED = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
 # What they write to need not have been known before.
 OVERWRITE = {"zero_", "fill_", "copy_"}
-LEAVE, ITEM, COMPUTE, ZERO, DRAW, COALESCE, STEPS, SCALES = range(8)
+LEAVE, ITEM, COMPUTE, ZERO, DRAW, COALESCE, STEPS, SCALES, COLLECT = range(9)
+# What comes of all ranks, in PyTorch's own words for its process groups: first where it goes, then what is told.
+COLLECTED = """allreduce_ broadcast_ allgather_ _allgather_base_ allgather_into_tensor_coalesced_ reduce_scatter_
+_reduce_scatter_base_ alltoall_ alltoall_base_""".split()
 # Of the operations on lists only this: optimizers count their steps with it, and divide by them.
 STEPPED = "_foreach_add_"
 # Asks whether a gradient overflowed (GradScaler), which nobody knows.
@@ -377,6 +383,8 @@ def _make_handler(torch, memory):
             plan = STEPS
         elif name == SCALED:
             plan = SCALES
+        elif func.namespace == "c10d":
+            plan = COLLECT
         elif view or foreach or name in LEFT_ALONE or func.namespace != "aten":
             plan = LEAVE
         else:
@@ -406,7 +414,7 @@ def _make_handler(torch, memory):
         if plan == ZERO:
             return (lambda args: not is_tiny(args)) if name in PRODUCTS else lambda args: True
         if plan == COMPUTE and not mutable and name not in COUNTED and name not in ASKING and \
-                name not in HOLDS and name not in routes.TAKES:
+                name not in HOLDS and name not in routes.TAKES and name not in SHAPED:
             return is_learnt
         return lambda args: False
 
@@ -575,7 +583,7 @@ def _make_handler(torch, memory):
         device = [t for t in tensors if t.is_cuda]
         if not device and (tensors or not on_device(kwargs)):  # on the host, or a copy from there
             return upload(func, args, kwargs) if on_device(kwargs) else func(*args, **kwargs)
-        worth = memory.weigh(device, name, mutable)
+        worth = SMALL if name in SHAPED else memory.weigh(device, name, mutable)
         if worth == KNOWN and memory.stays_unknown(name, tensors):
             worth = UNKNOWN
         if worth == UNKNOWN or (name.startswith(MATRICES) and device[0].nbytes > MATRIX and
@@ -619,6 +627,26 @@ def _make_handler(torch, memory):
                 memory.zero(results)
         return out
 
+    def collect(func, name, args, kwargs):
+        """What ranks tell each other is known where what this one tells is: of whole numbers and masks. What the
+        device side does not move is gathered here."""
+        out = func(*args, **kwargs)
+        into, said = [], []
+        flatten(torch, args[0], into)
+        flatten(torch, args[1], said)
+        said = said or into
+        known = not any(t.is_floating_point() or memory.is_unknown(t) for t in said)
+        moved = all(t.nbytes <= MOVED for t in said)
+        for t in into:
+            if not (known and t.is_cuda and t.nbytes == storage_bytes(t) <= KNOWN_INTEGER) or \
+                    not (moved or "gather" in name and len(said) == 1 and t.is_contiguous()):
+                memory.forget([t])
+                continue
+            if not moved:
+                memory.on_host(t).view(-1, said[0].numel()).copy_(memory.moved(said[0]).reshape(1, -1))
+            memory.learn(t)
+        return out
+
     def large(func, name, mutable, args, kwargs):
         if name in COUNTED and not (name in MASKED and tell_known(name, args)):
             tell_most(name, args)
@@ -650,6 +678,8 @@ def _make_handler(torch, memory):
             return draw(func, name, args, kwargs)
         if plan == COALESCE:
             return coalesce(func, args[0]) if args[0].is_cuda else func(*args)
+        if plan == COLLECT:
+            return collect(func, name, args, kwargs)
         if plan == STEPS:
             out = func(*args, **kwargs)
             for t in args[0]:
@@ -662,7 +692,7 @@ def _make_handler(torch, memory):
         if plan == ITEM:
             value = func(*args)
             return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
-        if is_learnt(args):
+        if is_learnt(args) and name not in SHAPED:
             return large(func, name, mutable, args, kwargs)
         return compute(func, name, mutable, args, kwargs)
 
@@ -672,7 +702,7 @@ def _make_handler(torch, memory):
 def _make_key(torch, memory):
     """Sees operations at a dispatch key of its own."""
     C, handle, plan_of, passes_of = torch._C, *_make_handler(torch, memory)
-    key = C._parse_dispatch_key(KEY)
+    key, python = map(C._parse_dispatch_key, (KEY, "Python"))
     exclude, include = (C._dispatch_tls_set_dispatch_key_excluded,
                         C._dispatch_tls_set_dispatch_key_included)
     rest, network, others = (C._dispatch_library("IMPL", ns, "") for ns in ("aten", "aten", "_"))
@@ -687,6 +717,16 @@ def _make_key(torch, memory):
         own = getattr(C._VariableFunctions, packet, func._op) if packet in OFTEN else func._op
         return func, plan, passes_of(plan), own
 
+    def wraps(args, found):
+        """Of what kinds those are that stand for others (a sharded tensor, a result that is waited for)."""
+        for a in args:
+            if isinstance(a, (list, tuple)):
+                wraps(a, found)
+            elif isinstance(a, torch.Tensor) and type(a) not in memory.plain and \
+                    type(a).__torch_dispatch__ is not C._disabled_torch_dispatch_impl:
+                found.add(type(a))
+        return found
+
     def watch(name):
         func = plan = passes = own = None
 
@@ -698,7 +738,11 @@ def _make_key(torch, memory):
             try:
                 if memory.told and passes(args):
                     return own(*args, **kwargs)
-                return handle(func, plan, args, kwargs)
+                kinds = wraps(args, set())
+                if len(kinds) != 1 or C._len_torch_dispatch_stack() or C._dispatch_tls_is_dispatch_key_excluded(python):
+                    return handle(func, plan, args, kwargs)
+                exclude(key, False)  # what it does to them is seen for itself
+                return next(iter(kinds)).__torch_dispatch__(func, tuple(kinds), args, kwargs)
             finally:
                 exclude(key, False)
         return seen
@@ -721,9 +765,12 @@ def _make_key(torch, memory):
     rest.impl("_coalesce", KEY, watch("aten::_coalesce"), False)
     vision = C._dispatch_library("IMPL", "torchvision", "")
     vision.impl("nms", KEY, watch("torchvision::nms"), False)
+    ranks = C._dispatch_library("IMPL", "c10d", "")
+    for name in COLLECTED:
+        ranks.impl(name, KEY, watch("c10d::" + name), False)
 
     class Key:
-        libraries = rest, network, others, vision  # registered as long as they live
+        libraries = rest, network, others, vision, ranks  # registered as long as they live
 
         def is_on(self):
             return C._dispatch_tls_is_dispatch_key_included(key)
@@ -973,6 +1020,8 @@ def start(torch):
         if hasattr(driver, "vc_null_values_unknown"):
             driver.vc_null_values_unknown(b"values: they are computed with PyTorch 2.4 and newer")
         return
+    if hasattr(torch.utils, "deterministic"):  # fresh memory is to read as zeros
+        torch.utils.deterministic.fill_uninitialized_memory = False
     memory = _Memory(torch)
     key = _make_key(torch, memory)
     switch = _Switch(key, memory)

@@ -64,7 +64,7 @@ row() {
 	values=off
 	case $program in
 	segmentary) values=on ;; # it looks at its labels
-	golden) values=on settings="VRAMCAST_NULL_VALUES_MAX=16384" ;; # at what other ranks say, and that is small; routers need more
+	golden) values=on settings="VRAMCAST_NULL_VALUES_MAX=16384" ;; # at what other ranks say, and that is small
 	esac
 	# all three are lists of words
 	# shellcheck disable=SC2086

@@ -19,7 +19,7 @@ played() { if [ "$1" -gt 4 ]; then echo 0 $(($1 / 2 - 1)) $(($1 - 1)); else seq 
 dry() { timeout 900 "$VRAMCAST" dryrun -q -g "${card:-a100-80g-sxm}" "$@" > "$TMP/out" 2> "$TMP/err"; }
 for version in ${TORCH:-2.9.1 newest}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
-	for way in ${WAYS:-ddp zero1 fsdp1 fsdp2 hsdp tp tp_fsdp tp_fsdp+device cp pp ep symmetric objects objects+device accelerate \
+	for way in ${WAYS:-ddp zero1 fsdp1 fsdp2 hsdp tp tp_fsdp tp_fsdp+device cp pp ep ep_mask symmetric objects objects+device accelerate \
 			accelerate_fsdp lightning megatron deepspeed0 deepspeed1 deepspeed2 deepspeed3}; do
 		card=; [ $way != symmetric ] || card=h100-80g-sxm # an A100 has no multicast
 		needs $way || { skip "$version, $way" "$package is not installed"; continue; }
@@ -51,7 +51,8 @@ for version in ${TORCH:-2.9.1 newest}; do
 			grep -q "\"verdict\": \"$3\"" "$4"' sh "$TMP/out" "$3" "$4" "$TMP/r.json"
 	}
 	for rank in 0 7; do
-		decides flag $rank 100 fits; decides same $rank 100 fits; decides half $rank 400 fits; decides loss $rank 3 fits
+		decides flag $rank 100 fits; decides same $rank 100 fits; decides awaited $rank 80 fits
+		decides half $rank 400 fits; decides loss $rank 3 fits
 		decides store $rank 77 fits; decides announced $rank 100 fits; decides batched $rank 100 fits
 		decides largest $rank 800 undecided; decides derived $rank 1601 undecided; decides host $rank 800 undecided
 		decides objects $rank 107 undecided

@@ -6,6 +6,7 @@ import sys
 
 import torch
 import torch.distributed as dist
+import torch.distributed._functional_collectives as functional
 
 
 def flag(r, n):
@@ -29,6 +30,11 @@ def derived(r, n):
     mine = torch.tensor([100 * (r + 1)], device="cuda")
     dist.all_reduce(mine, op=dist.ReduceOp.MAX)
     return (mine * 2 + 1).tolist()[0]
+
+
+def awaited(r, n):
+    """What stands for a result until somebody asks for it."""
+    return functional.all_gather_tensor(torch.tensor([10], device="cuda"), 0, dist.group.WORLD).sum().item()
 
 
 def half(r, n):
@@ -116,8 +122,8 @@ def backward(r, n):
     return size
 
 
-WAYS = {f.__name__: f for f in (flag, same, largest, derived, half, host, loss, objects, store, key, announced, batched,
-                                growing, backward)}
+WAYS = {f.__name__: f for f in (flag, same, largest, derived, awaited, half, host, loss, objects, store, key, announced,
+                                batched, growing, backward)}
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 dist.init_process_group("cpu:gloo,cuda:nccl")
 mib = WAYS[sys.argv[1]](dist.get_rank(), dist.get_world_size())

@@ -179,6 +179,25 @@ def ep(n):
         optimizer.zero_grad()
 
 
+def ep_mask(n):
+    """Experts whose tokens a mask names that all ranks gather, as Megatron's all-gather dispatcher."""
+    torch.use_deterministic_algorithms(True, warn_only=True)  # it then writes the mask by index
+    expert, gate, rank = Block().up.cuda(), nn.Linear(WIDTH, 2 * n).cuda(), dist.get_rank()
+    for _ in range(2):
+        x = torch.randn(65536 * 4 // n, WIDTH, device="cuda")
+        scores = gate(x)
+        mask = torch.zeros_like(scores)
+        mask.index_put_((torch.arange(len(x), device="cuda").unsqueeze(1), scores.topk(2)[1]),
+                        torch.ones(len(x), 2, device="cuda"))
+        everyone = torch.empty(n * len(x), 2 * n, dtype=torch.bool, device="cuda")
+        dist.all_gather_into_tensor(everyone, mask.bool())
+        mine = everyone[:, 2 * rank:2 * rank + 2].contiguous()
+        rows = mine.T.contiguous().nonzero()[:, 1]
+        assert len(rows) == mine.sum().item() == 2 * len(x), (len(rows), mine.sum())
+        taken = torch.empty(n * len(x), WIDTH, device="cuda").index_select(0, rows).requires_grad_()
+        (expert(taken).square().mean() + scores.square().mean()).backward()
+
+
 def symmetric(n):
     """Memory that all ranks see, also through an NVSwitch: communication inside of products."""
     from torch.distributed import _symmetric_memory as memory
@@ -310,7 +329,8 @@ def megatron(n):
 
 
 WAYS = {f.__name__: f for f in (accelerate, accelerate_fsdp, deepspeed0, deepspeed1, deepspeed2, deepspeed3,
-                                lightning, megatron, ddp, zero1, fsdp1, fsdp2, hsdp, tp, tp_fsdp, cp, pp, pp_shapes, ep, symmetric, objects)}
+                                lightning, megatron, ddp, zero1, fsdp1, fsdp2, hsdp, tp, tp_fsdp, cp, pp, pp_shapes, ep, ep_mask,
+                                symmetric, objects)}
 
 
 def main():

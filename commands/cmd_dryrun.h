@@ -19,7 +19,8 @@ struct vc_dryrun_process {
 	int32_t pid, parent;
 	bool ended; /* by exit; else a signal ended it */
 	int32_t status;
-	int device;
+	int device, card;           /* card: the machine's number of it; < 0: not known */
+	uint64_t began_ns, ended_ns; /* its use of a device; UINT64_MAX: nobody knows */
 	uint64_t peak, refused, largest_refused;
 };
 
@@ -120,6 +121,9 @@ bool vc_dryrun_experts_decide(const struct vc_dryrun *run);
 /* What ranks tell each other changed with each round: it is named among what is not known. */
 void vc_dryrun_unsettled(struct vc_dryrun_outcome *o);
 enum vc_verdict vc_dryrun_verdict(const struct vc_dryrun *run);
+/* Processes that used one card at the same time: what they hold of it if they peak together, with
+ * contexts and what lies beside; how many, where *n is wanted. 0: there are none. */
+uint64_t vc_dryrun_together(const struct vc_dryrun *run, int *n);
 /* Bytes by which that peak can be off either way; what libraries may take on top is not in it. */
 uint64_t vc_dryrun_margin(const struct vc_dryrun_outcome *o);
 void vc_dryrun_say_end(const struct vc_dryrun *run);

@@ -65,12 +65,40 @@ bool vc_dryrun_experts_decide(const struct vc_dryrun *run)
 	return i < o->n_unknown && vc_dryrun_verdict(run) == VC_UNDECIDED;
 }
 
+/* Whoever begins last among those that overlap meets all of them. */
+uint64_t vc_dryrun_together(const struct vc_dryrun *run, int *n)
+{
+	const struct vc_dryrun_outcome *o = &run->o;
+	int all = o->processes < VC_DRYRUN_PROCESSES ? o->processes : VC_DRYRUN_PROCESSES;
+	uint64_t most = 0;
+	for (int i = 0; i < all; i++) {
+		const struct vc_dryrun_process *last = &o->process[i];
+		uint64_t sum = run->beside;
+		int met = 0;
+		for (int k = 0; k < all; k++) {
+			const struct vc_dryrun_process *p = &o->process[k];
+			if (!p->peak || p->card < 0 || p->card != last->card ||
+			    p->began_ns > last->began_ns || p->ended_ns <= last->began_ns)
+				continue;
+			sum += p->peak + run->context;
+			met++;
+		}
+		if (met > 1 && sum > most) {
+			most = sum;
+			if (n)
+				*n = met;
+		}
+	}
+	return most;
+}
+
 enum vc_verdict vc_dryrun_verdict(const struct vc_dryrun *run)
 {
 	if (run->o.refused)
 		return run->o.code ? VC_OOM : VC_FLUSHES;
 	/* one that ended with an error of its own says what it did until then */
-	return run->o.replay.other == VC_FITS && !run->o.code && vc_dryrun_ranks_decide(run) ?
+	return run->o.replay.other == VC_FITS && !run->o.code &&
+		(vc_dryrun_ranks_decide(run) || vc_dryrun_together(run, NULL) > run->total) ?
 		VC_UNDECIDED : run->o.replay.other;
 }
 
@@ -164,6 +192,11 @@ void vc_dryrun_say_processes(const struct vc_dryrun *run)
 	fprintf(stderr, "  %d processes used a device, each judged by itself:\n", o->processes);
 	for (int i = 0; i < o->processes && i < VC_DRYRUN_PROCESSES; i++)
 		say_process(&o->process[i], run);
+	int n;
+	uint64_t together = vc_dryrun_together(run, &n);
+	if (together)
+		fprintf(stderr, "    %d of them used one card at the same time: %.2f GiB if they "
+			"peak at once\n", n, gib(together));
 	if (o->processes > VC_DRYRUN_PROCESSES)
 		fprintf(stderr, "    and %d more\n", o->processes - VC_DRYRUN_PROCESSES);
 }

@@ -56,11 +56,13 @@ static void add_process(struct vc_dryrun_outcome *o, const struct vc_null_report
 		return;
 	struct vc_dryrun_process *p = &o->process[o->processes];
 	*p = (struct vc_dryrun_process){ .pid = r->pid, .parent = r->parent,
-		.ended = r->ended, .status = r->status };
+		.ended = r->ended, .status = r->status, .began_ns = r->began_ns,
+		.ended_ns = r->ended ? r->ended_ns : UINT64_MAX };
 	for (int i = 0; i < VC_REPORT_DEVICES; i++) {
 		if (r->device[i].peak > p->peak) {
 			p->peak = r->device[i].peak;
 			p->device = i;
+			p->card = r->number[i];
 		}
 		p->refused += r->device[i].refused;
 		raise_to(&p->largest_refused, r->device[i].largest_refused);
@@ -181,10 +183,12 @@ static uint64_t left_of(const struct vc_dryrun *run)
 {
 	if (run->o.pool)
 		return run->o.peak > run->o.pool ? run->o.peak - run->o.pool : 0;
-	uint64_t use = use_of(run), low, high, left = run->total > use ? run->total - use : 0;
+	uint64_t use = use_of(run), low, high, left;
 	double share = run->o.replay.fraction;
 	uint64_t allowed = share > 0 ? (uint64_t)(share * (double)run->total) : UINT64_MAX;
 
+	raise_to(&use, vc_dryrun_together(run, NULL));
+	left = run->total > use ? run->total - use : 0;
 	ends(&run->o, &low, &high);
 	allowed = allowed > high ? allowed - high : 0;
 	return allowed < left ? allowed : left;
@@ -217,7 +221,13 @@ static double gib(uint64_t bytes)
 static void say_undecided(const struct vc_dryrun *run)
 {
 	const struct vc_dryrun_outcome *o = &run->o;
-	if (!o->steps && run->first_steps)
+	int n;
+	uint64_t together = vc_dryrun_together(run, &n);
+	if (together > run->total)
+		fprintf(stderr, "  verdict: undecided; each of %d processes fits, and if they peak "
+			"at once they need %.2f GiB of %.2f GiB\n", n, gib(together),
+			gib(run->total));
+	else if (!o->steps && run->first_steps)
 		fprintf(stderr, "  verdict: undecided; this rank made no step of an optimizer, and "
 			"rank 0 made %llu: it did not do its work\n",
 			(unsigned long long)run->first_steps);
@@ -514,6 +524,8 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 	vc_emit_text(e, "verdict", NULL, vc_verdict_name(vc_dryrun_verdict(run)));
 	vc_emit_bool(e, "too_close_to_call", NULL, is_close(run));
 	vc_emit_bytes(e, "peak_used", NULL, use_of(run));
+	if (vc_dryrun_together(run, NULL))
+		vc_emit_bytes(e, "peak_together", NULL, vc_dryrun_together(run, NULL));
 	vc_emit_bytes(e, "margin", NULL, margin_of(o));
 	vc_emit_bytes(vc_emit_known(e, o->experts.made), "experts_even", NULL,
 		      with_experts(run, false));

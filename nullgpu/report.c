@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -30,6 +31,29 @@ __attribute__((constructor)) static void watch_forks(void)
 
 /* ---- how the process ends ---- */
 
+/* CUDA_VISIBLE_DEVICES may hide and reorder; it may also name devices in other ways. */
+static void number_devices(struct vc_null_report *r)
+{
+	const char *seen = getenv("CUDA_VISIBLE_DEVICES");
+	for (int i = 0; i < VC_REPORT_DEVICES; i++) {
+		char *end = NULL;
+		long n = seen ? strtol(seen, &end, 10) : i;
+		r->number[i] = (int16_t)(seen && end == seen ? -1 : n);
+		seen = seen ? strchr(seen, ',') : NULL;
+		if (seen)
+			seen++;
+		else if (end)
+			seen = "";
+	}
+}
+
+static uint64_t machine_time(void)
+{
+	struct timespec t = { 0 };
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
 /* Not of another one that shares this memory: between vfork and exec. */
 static void note_end(int status)
 {
@@ -37,6 +61,7 @@ static void note_end(int status)
 	if (!r || r->pid != getpid())
 		return;
 	r->status = status & 0xff;
+	r->ended_ns = machine_time();
 	r->ended = 1;
 }
 
@@ -93,6 +118,8 @@ struct vc_null_report *vc_null_report(void)
 		r->magic = VC_REPORT_MAGIC;
 		r->pid = (int32_t)getpid();
 		r->parent = (int32_t)getppid();
+		r->began_ns = machine_time();
+		number_devices(r);
 		on_exit(note_exit, NULL);
 		__atomic_store_n(&report, r, __ATOMIC_RELEASE);
 	}

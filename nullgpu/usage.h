@@ -28,6 +28,9 @@ struct vc_null_report {
 	uint64_t steps;  /* of its optimizers */
 	uint32_t convolutions; /* 1: workspaces of convolutions were answered by rule */
 	int32_t pid, parent;
+	uint64_t began_ns, ended_ns; /* of the machine's clock, which never goes back: when it
+				      * first used a device; 0: it has not ended by itself */
+	int16_t number[VC_REPORT_DEVICES]; /* the machine's of each device; -1: not known */
 	int32_t ended;  /* 1: by exit or _exit; 0: by a signal, or it runs on */
 	int32_t status; /* that it ended with */
 	int32_t devices; /* how many the program wanted to see, where it asked for one that is

@@ -89,6 +89,24 @@ expect "each forked child is judged by itself" 0 '' '3 processes used a device'
 check "... who fits" grep -q 'on device 0: ended with status 0, peak 0.51 GiB, fits' "$TMP/err"
 check "... and who does not" grep -q 'ended with status 1, peak 0.49 GiB, out of memory (1 refused, the largest 0.59 GiB)' "$TMP/err"
 check "... in JSON" says "sorted(x['verdict'] for x in p) == ['fits', 'fits', 'oom'] and len({x['parent'] for x in p}) == 2"
+many() { echo "
+import time
+for i in range(2):
+    if os.fork() == 0:
+        r = ask($1); time.sleep(0.5 * $2); os._exit(bool(r))
+    if not $2: os.wait()
+while $2:
+    try: os.wait()
+    except ChildProcessError: break"; }
+program "$(many 10 1)" --capacity 1020MiB
+expect "two processes at once that fit together" 0 '' '2 of them used one card at the same time: 1.00 GiB if they peak at once'
+check "... leave what is left of both" grep -qE 'verdict: (fits|too close to call).* 0\.00 GiB left' "$TMP/err"
+program "$(many 20 1)" --capacity 1020MiB --exit-code verdict
+expect "two at once that do not: each fits, and nobody knows" 6 '' 'verdict: undecided; each of 2 processes fits, and if they peak at once they need 1.02 GiB of 1.00 GiB'
+check "... in JSON" says "r['verdict'] == 'undecided' and r['peak_together'] == 1040 << 20"
+program "$(many 20 0)" --capacity 1020MiB
+expect "one after the other they do not meet" 0
+check "... and nothing is said of both" says "'peak_together' not in r"
 program 'import subprocess
 ask(20)
 try: subprocess.run(["/nowhere"])

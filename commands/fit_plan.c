@@ -466,6 +466,7 @@ static void say_way(struct vc_emit *e, const struct find *f, const struct way *w
 	vc_emit_ns(vc_emit_known(e, timed), NULL, "a step", two_digits(w->time.step_ns));
 	vc_emit_uint(vc_emit_known(e, timed), "step_low_ns", NULL, w->time.low_ns);
 	vc_emit_uint(vc_emit_known(e, timed), "step_high_ns", NULL, w->time.high_ns);
+	vc_emit_text(e, "time_why", NULL, timed || !*w->time.why ? NULL : w->time.why);
 	vc_emit_uint(vc_emit_known(e, ran && w->flops > 0), "flops", NULL, (uint64_t)w->flops);
 	vc_emit_bytes(vc_emit_known(e, ran), "peak_used", "peak", w->used);
 	vc_emit_bytes(vc_emit_known(e, ran), "left", "left", w->left);
@@ -478,6 +479,23 @@ static void say_way(struct vc_emit *e, const struct find *f, const struct way *w
 	vc_emit_text(e, NULL, "verdict", words_of(w));
 	vc_emit_int(e, "exit_code", NULL, w->code);
 	vc_emit_end(e);
+}
+
+/* Why the time of what fits is not known, each reason once. */
+static void say_unknown(struct vc_emit *e, const struct find *f)
+{
+	for (size_t i = 0; i < f->tried; i++) {
+		const struct way *w = &f->way[i];
+		bool said = w->end != RAN || w->verdict == VC_OOM || w->time.step_ns ||
+			!*w->time.why;
+		char text[200];
+
+		for (size_t k = 0; k < i && !said; k++)
+			said = !f->way[k].time.step_ns && !strcmp(f->way[k].time.why, w->time.why);
+		if (!said)
+			vc_emit_line(e, "The time of %s is not known: %s.", name_of(f, w, text),
+				     w->time.why);
+	}
 }
 
 static int say(const struct find *f, struct vc_error *err)
@@ -498,6 +516,7 @@ static int say(const struct find *f, struct vc_error *err)
 	for (size_t i = 0; i < f->tried; i++)
 		say_way(e, f, &f->way[i]);
 	vc_emit_end(e);
+	say_unknown(e, f);
 	if (f->n > f->tried && !f->stopped)
 		vc_emit_line(e, "%zu layouts with more cards on one sample were not tried "
 			     "(--trials)", f->n - f->tried);

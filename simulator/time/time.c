@@ -439,6 +439,20 @@ int vc_time_step(const struct vc_session *s, const struct vc_plan *plan, struct 
 	return VC_OK;
 }
 
+/* Whether the recording shows a step that can be played; else the reason goes to why. */
+static bool is_played(const struct vc_time *t, char *why, size_t n)
+{
+	static const char no_work[] = "a recording does not say what its kernels compute (that of "
+		"a dry run does)";
+	const char *reason = !t || !t->n ? t && t->why[0] ? t->why : "no kernels were recorded" :
+		!t->profile[0].card ? no_work :
+		!t->profile[0].steps ? "no whole step was recorded" : NULL;
+
+	if (reason)
+		snprintf(why, n, "%s", reason);
+	return !reason && !is_unknown(&t->profile[0], why, n);
+}
+
 int vc_time_ranks(struct vc_session *const *s, size_t n, struct vc_timing *o, struct vc_error *err)
 {
 	struct vc_player *who = calloc(n, sizeof(*who));
@@ -448,10 +462,9 @@ int vc_time_ranks(struct vc_session *const *s, size_t n, struct vc_timing *o, st
 
 	*o = (struct vc_timing){ .modelled = true };
 	for (size_t i = 0; known && i < n; i++) {
-		struct vc_time *t = (struct vc_time *)s[i]->time;
+		const struct vc_time *t = (const struct vc_time *)s[i]->time;
 
-		known = t && t->n && t->profile[0].card && t->profile[0].steps &&
-			!is_unknown(&t->profile[0], o->why, sizeof(o->why));
+		known = is_played(t, o->why, sizeof(o->why));
 		if (known)
 			who[i] = (struct vc_player){ &t->profile[0], s[i]->rec->meta };
 	}
@@ -460,6 +473,8 @@ int vc_time_ranks(struct vc_session *const *s, size_t n, struct vc_timing *o, st
 	o->low_ns = (uint64_t)ns[0];
 	o->step_ns = (uint64_t)ns[1];
 	o->high_ns = (uint64_t)ns[2];
+	if (known && !o->step_ns)
+		snprintf(o->why, sizeof(o->why), "what ranks send does not match");
 	free(who);
 	return r;
 }

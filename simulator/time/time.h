@@ -30,7 +30,8 @@ int vc_time_step(const struct vc_session *s, const struct vc_plan *plan, struct 
 		 struct vc_error *err);
 
 /* How long a step of a job takes whose ranks these sessions recorded, each of one: what one sends,
- * the others wait for. step_ns 0: not known of one of them. Errors: VC_ENOMEM. */
+ * the others wait for. step_ns 0: not known of one of them, with the reason in o->why. Errors:
+ * VC_ENOMEM. */
 int vc_time_ranks(struct vc_session *const *s, size_t n, struct vc_timing *o, struct vc_error *err);
 
 /* ---- words ---- */

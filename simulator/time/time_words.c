@@ -159,8 +159,11 @@ void vc_time_report_ranks(struct vc_emit *e, const struct vc_timing *t)
 	uint_or_null(e, "step_ns", known, t->step_ns);
 	uint_or_null(e, "low_ns", known, t->low_ns);
 	uint_or_null(e, "high_ns", known, t->high_ns);
+	vc_emit_text(e, "why", NULL, known ? NULL : t->why);
 	vc_emit_end(e);
-	if (known)
+	if (!known)
+		vc_emit_line(e, "  time of a step unknown: %s", t->why);
+	else
 		vc_emit_line(e, "  about %s a step (%s .. %s), ranks that wait for each other "
 			     "included; computed " FROM_WORK, ns_words(t->step_ns, true, step),
 			     ns_words(t->low_ns, true, low), ns_words(t->high_ns, true, high));

@@ -74,6 +74,12 @@ echo nonsense > "$TMP/nonsense"
 run ranks "$TMP/run.rank0.vct" "$TMP/nonsense" --json
 expect "a file that is none is named" 1 '' 'nonsense is not a trace'
 check "nothing is written then" test ! -s "$TMP/out"
+run ranks tests/recordings/conv-4.vct tests/recordings/conv-6.vct
+expect "why the time of a step is not known" 0 'time of a step unknown: .*does not say what its kernels compute'
+run ranks tests/recordings/conv-4.vct tests/recordings/conv-6.vct --json
+expect "... for programs, too" 0 '"why": "a recording does not say'
+run ranks tests/recordings/encoder.vct tests/recordings/encoder.vct
+expect "where it is, it is said" 0 'about .* a step .*ranks that wait for each other included'
 run ranks
 expect "no file" 2 '' 'name the recordings'
 run ranks "$TMP/run.rank0.vct" -g t4 -g l4

@@ -98,7 +98,8 @@ static void capacity(struct stack *s, uint64_t room)
 	vc_svg_hline(v, "capl", s->box.x, y, s->box.w);
 	snprintf(text, sizeof(text), "capacity ");
 	vc_format_bytes(room, text + strlen(text));
-	vc_svg_say(v, text, s->box.x + 60, y - 55, VC_T_STRONG, VC_START, "capt", 0);
+	vc_svg_label(v, &(struct vc_label){ s->box.x + 60, y - 55, VC_T_STRONG, VC_START, "capt", 0,
+					    false, true }, text);
 }
 
 static void time_axis(struct stack *s)
@@ -148,8 +149,7 @@ int vc_page_shared(struct vc_page *p, int y, int left, int right, const struct v
 		   size_t n, struct vc_error *err)
 {
 	struct vc_together t = vc_together_walk(of, n, NULL, NULL);
-	struct stack s = { .page = p, .n = n, .columns = (size_t)(right - left) / 10 * 2,
-			   .box = { left, y + 750, right - left, HIGH } };
+	struct stack s = { .page = p, .n = n, .columns = (size_t)(right - left) / 10 * 2 };
 	struct filling f = { .s = &s };
 	char text[VC_SAY];
 
@@ -164,8 +164,10 @@ int vc_page_shared(struct vc_page *p, int y, int left, int right, const struct v
 	}
 	vc_together_walk(of, n, fill, &f);
 	vc_together_text(of, n, text, sizeof(text));
-	vc_svg_say(&p->svg, text, VC_MARGIN, y + 450, VC_T_HEAD, VC_START,
-		   t.room && t.most > t.room ? "bad" : "fg", p->w - 2 * VC_MARGIN);
+	y = vc_page_lines(p, &(struct vc_label){ VC_MARGIN, y + 450, VC_T_HEAD, VC_START,
+			  t.room && t.most > t.room ? "bad" : "fg", p->w - 2 * VC_MARGIN, false,
+			  false }, text, 0, 200, 3);
+	s.box = (struct vc_box){ left, y + 300, right - left, HIGH };
 	vc_svg_put(&p->svg, "<g>\n");
 	scale(&s);
 	time_axis(&s);

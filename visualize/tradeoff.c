@@ -111,10 +111,29 @@ static void draw_point(struct tradeoff *t, const struct point *p, int x)
 		vc_svg_vline(s, "res", x, high, low - high);
 		vc_svg_hline(s, "res", x - 40, high, 80);
 		vc_svg_hline(s, "res", x - 40, low, 80);
+		vc_svg_keep_clear(s, (struct vc_box){ x - 40, high, 80, low - high });
 	}
 	vc_svg_rect(s, "card", (struct vc_box){ x - 80, y - 80, 160, 160 }, 3);
 	vc_verdict_icon(s, p->r, x - 50, y - 50);
 	vc_svg_keep_clear(s, (struct vc_box){ x - 80, y - 80, 160, 160 });
+}
+
+/* On its line where no mark stands, best at its left end. */
+static void name_capacity(struct tradeoff *t)
+{
+	struct vc_box b = t->plot.box;
+	char text[2 * VC_FORMAT], a[VC_FORMAT];
+
+	snprintf(text, sizeof(text), "capacity %s", vc_format_bytes(t->plot.capacity, a));
+	for (int k = 0; t->plot.has_capacity && k < 8; k++) {
+		struct vc_label l = { b.x + 60 + k * b.w / 10, vc_plot_y(&t->plot, t->plot.capacity)
+				      - 55, VC_T_STRONG, VC_START, "capt", 0, false, true };
+
+		if (vc_svg_is_clear(&t->plot.page->svg, vc_svg_measure(&l, text))) {
+			vc_svg_label(&t->plot.page->svg, &l, text);
+			return;
+		}
+	}
 }
 
 /* Those of unknown time stand one beside the other at the right. */
@@ -129,6 +148,7 @@ static void points(struct tradeoff *t, int aside, int wide)
 			aside + wide * ++k / (unknown + 1);
 		draw_point(t, &t->at[i], x[i]);
 	}
+	name_capacity(t);
 	for (size_t i = 0; i < t->n; i++)
 		name_point(t, &t->at[i], x[i], vc_plot_y(&t->plot, t->at[i].used));
 	if (unknown)
@@ -160,7 +180,7 @@ int vc_page_tradeoff(const struct vc_plot *of, int y)
 	t.plot.has_capacity = t.plot.capacity && t.plot.capacity <= most;
 	t.plot.axis = vc_axis_bytes(t.plot.top, 6);
 	vc_plot_grid(&t.plot, true);
-	vc_plot_capacity(&t.plot, true);
+	vc_plot_capacity(&t.plot, false);
 	time_axis(&t);
 	points(&t, t.plot.box.x + t.plot.box.w, ASIDE);
 	vc_svg_say(&p->svg, "times as long as now", t.plot.box.x + t.plot.box.w,

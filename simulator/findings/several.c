@@ -245,8 +245,9 @@ void vc_tried_text(const struct vc_tried *t, size_t number, enum vc_units u, cha
 		ADD("%s (%s .. %s)", vc_bytes_text(t->reserved, a), vc_bytes_text(t->low, low),
 		    vc_bytes_text(t->high, high));
 	ADD(" reserved%s", t->estimate ? ", an estimate" : "");
-	if (t->times > 0 && fabs(t->times - 1) < 0.005)
+	/* no closer than such times are known: docs/measurements/fit.md, "Times of changes" */
+	if (t->times > 0 && fabs(t->times - 1) < 0.05)
 		ADD(", about as fast");
 	else if (t->times > 0)
-		ADD(", about %.2f times as long", t->times);
+		ADD(", about %.1f times as long", t->times);
 }

@@ -130,7 +130,7 @@ for n, a in enumerate(run["advice"]):
         assert x > along[-1][0], (x, a)
     if not a["interval"] and "larger card" not in a["text"]:
         assert abs(value(down, y) - (a["peak_reserved"] + run["ledger"]["context"] + run["ledger"]["libraries"]) / 2 ** 20) < 4, a
-    assert re.search(r"about (%.2f times as long|as fast)" % (a["time_factor"] or 0), " ".join(t for _, _, t in labels if t.startswith("%d." % (n + 1)))) or not a["time_factor"], a
+    assert re.search("about (%.1f times as long|as fast)" % (a["time_factor"] or 0), " ".join(t for _, _, t in labels if t.startswith("%d." % (n + 1)))) or not a["time_factor"], a
 END
 check "memory against the time of what would help" python3 "$TMP/trade.py" "$TMP/trade.svg" "$TMP/trade.json"
 finish

@@ -12,13 +12,10 @@
 #include "common/param.h"
 #include "simulator/predict/scaling.h"
 
-enum { PADS = 128 }; /* frameworks pad sequences and vocabularies to such multiples at most */
-
 const char *const vc_rule_names[VC_RULES] = {
 	[VC_RULE_SIDES] = "sides of pictures", [VC_RULE_SIMILAR] = "most similar allocation",
 	[VC_RULE_SUMS] = "buffers of row sums",
-	[VC_RULE_PLANS] = "workspace by algorithm", [VC_RULE_NAMED] = "algorithms of cuDNN",
-	[VC_RULE_STEPS] = "data of steps", [VC_RULE_ROUNDING] = "rounded lengths",
+	[VC_RULE_NAMED] = "algorithms of cuDNN", [VC_RULE_STEPS] = "data of steps",
 };
 
 static double value_of(const struct vc_meta *m, const char *name)
@@ -78,30 +75,18 @@ static int find_axes(struct vc_family *f, struct vc_error *err)
 	return 0;
 }
 
-/* What a recording says of a convolution is more than what a block looks like. */
-static int find_convolutions(struct vc_family *f, struct vc_error *err)
+/* Workspace of convolutions, where the recordings note these. */
+static int find_plans(struct vc_family *f, struct vc_error *err)
 {
 	for (size_t k = 0; k < f->n; k++) {
+		f->plan[k] = calloc(f->m[k].n + 1, sizeof(**f->plan));
+		VC_HAVE(f->plan[k], "the workspace of a recording", err);
 		VC_TRY(vc_convolutions_read(&f->conv[k], &f->m[k], err));
 		for (size_t i = 0; i < f->conv[k].n; i++)
 			if (f->conv[k].call[i].block != VC_UNMATCHED)
 				f->plan[k][f->conv[k].call[i].block] = true;
 	}
 	return VC_OK;
-}
-
-static int find_plans(struct vc_family *f, struct vc_error *err)
-{
-	bool layers = false;
-
-	for (size_t k = 0; k < f->n; k++) {
-		f->plan[k] = calloc(f->m[k].n + 1, sizeof(**f->plan));
-		VC_HAVE(f->plan[k], "the workspace of a recording", err);
-		VC_TRY(vc_plans_mark(&f->m[k], f->plan[k], &layers, err));
-	}
-	for (size_t k = 0; (!layers || !vc_family_uses(f, VC_RULE_PLANS)) && k < f->n; k++)
-		memset(f->plan[k], 0, f->m[k].n * sizeof(**f->plan));
-	return find_convolutions(f, err);
 }
 
 static int read_all(struct vc_family *f, struct vc_error *err)
@@ -267,40 +252,6 @@ static int set_target(const struct vc_family *f, const struct vc_family_ask *ask
 	return VC_OK;
 }
 
-/* Recordings whose values are all multiples of 8 to 128, or powers of two, do not show whether a
- * length is rounded up to such: to what, at most. Samples are counted, and sides are cut. */
-static double round_up(const struct vc_family *f, size_t base, size_t a, double at)
-{
-	double unit = PADS, power = exp2(ceil(log2(at) - 1e-9));
-	bool powers = true;
-
-	if (f->n < 2 || f->axis[a].counts || f->view[base].side[a] ||
-	    !vc_family_uses(f, VC_RULE_ROUNDING))
-		return at;
-	for (size_t i = 0; i < f->n; i++) {
-		while (unit > 1 && fmod(f->x[i][a], unit) > 0)
-			unit /= 2;
-		powers &= exp2(round(log2(f->x[i][a]))) == f->x[i][a];
-		at = f->x[i][a] == at ? NAN : at; /* recorded */
-	}
-	return isnan(at) ? at : powers ? power : ceil(at / unit) * unit;
-}
-
-static void round_target(const struct vc_family *f, size_t base, enum vc_bound bound,
-			 struct vc_target *g, struct vc_family_report *rep)
-{
-	for (size_t a = 0; a < f->axes; a++) {
-		double up = round_up(f, base, a, g->at[a]);
-
-		if (!(up > g->at[a]))
-			continue;
-		rep->rounded = up;
-		rep->rounding = f->axis[a].name;
-		if (bound == VC_BOUND_HIGH)
-			g->at[a] = up;
-	}
-}
-
 /* The values that are asked for, and the recording whose order decides, whose view is open then. */
 static int find_target(struct vc_family *f, const struct vc_family_ask *ask,
 		       struct vc_target *target, size_t *order, struct vc_family_report *rep,
@@ -325,7 +276,6 @@ static int find_target(struct vc_family *f, const struct vc_family_ask *ask,
 	pthread_mutex_unlock(&f->lock);
 	if (rc)
 		return rc;
-	round_target(f, base, ask->bound, target, rep);
 	*order = base;
 	return VC_OK;
 }

@@ -53,8 +53,6 @@ struct vc_family_report {
 	bool data;                 /* sizes of steps vary with their data: see step_sizes.h */
 	bool steps_known;          /* steps were told apart, so that it would show */
 	double noise;              /* standard deviation of their bytes */
-	double rounded;            /* the value, where it may be rounded up to that; else 0 */
-	const char *rounding;      /* of which parameter */
 	bool same;                 /* the asked values are those of the base: nothing to predict */
 	bool single;               /* one recording only: sizes follow rules, not evidence */
 };
@@ -75,10 +73,8 @@ enum vc_rule {
 	VC_RULE_SIDES,     /* sides of pictures: lines in their squares, borders */
 	VC_RULE_SIMILAR,   /* what stands alone takes the law of the most similar allocation */
 	VC_RULE_SUMS,      /* buffers of sums over rows */
-	VC_RULE_PLANS,     /* workspace by plan is left out of the alignment */
-	VC_RULE_NAMED,     /* ... and is what cuDNN names */
+	VC_RULE_NAMED,     /* workspace of convolutions is what cuDNN names */
 	VC_RULE_STEPS,     /* sizes that vary with the data of steps are resampled */
-	VC_RULE_ROUNDING,  /* a length may be rounded up */
 	VC_RULES
 };
 extern const char *const vc_rule_names[VC_RULES];

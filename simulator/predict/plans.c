@@ -1,56 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plans.c - workspace by plan (scaling.h)
- *
- * Such workspace is given back before anything else is asked for, is asked for by a layer of
- * torch.nn (but no linear one) or in the backward pass of a program that has such layers or
- * convolutions (whose forward pass may need none), and has a size that no block has that lives
- * longer: that one would be a tensor's. */
+/* plans.c - workspace of convolutions (scaling.h) */
 #include "simulator/predict/scaling.h"
 
-#include "common/torch_names.h"
 #include "common/vec.h"
-
-enum {
-	LEAST = 512, /* bytes: the allocator gives no less, so all of these are one */
-	NAMED = 2,   /* innermost frames, one of which is of a convolution's module */
-};
-
-static bool is_borrowed(const struct vc_allocations *m, uint32_t i)
-{
-	return m->died[i] != VC_NEVER && m->died[i] == m->born[i] + 1 &&
-	       m->take[i].size > LEAST && !(i > 1 && vc_workspace_follows(m, i - 2));
-}
-
-/* Asked for by the code of a layer itself, called to compute, and not by a function that it
- * calls. */
-static bool by_layer(const struct vc_allocations *m, uint32_t i)
-{
-	return vc_allocations_called(m, i, 1, VC_NAME_MODULE) &&
-	       vc_allocations_called(m, i, 2, VC_NAME_FORWARD) &&
-	       !vc_allocations_called(m, i, 1, VC_NAME_LINEAR) &&
-	       !vc_allocations_called(m, i, 1, VC_NAME_TRANSFORMER);
-}
-
-int vc_plans_mark(const struct vc_allocations *m, bool *plan, bool *layers, struct vc_error *err)
-{
-	uint64_t *tensor = malloc((m->n + 1) * sizeof(*tensor));
-	size_t n = 0;
-
-	VC_HAVE(tensor, "the workspace of a recording", err);
-	for (uint32_t i = 0; i < m->n; i++)
-		if (!is_borrowed(m, i))
-			tensor[n++] = m->take[i].size;
-	vc_sort_u64(tensor, n);
-	for (uint32_t i = 0; i < m->n; i++) {
-		bool fits = is_borrowed(m, i) && !vc_find_u64(tensor, n, m->take[i].size);
-		bool layer = fits && m->take[i].site && by_layer(m, i);
-
-		plan[i] = layer || (fits && !m->take[i].site);
-		*layers |= layer || vc_allocations_called(m, i, NAMED, VC_NAME_CONV);
-	}
-	free(tensor);
-	return VC_OK;
-}
 
 void vc_plans_match(const struct vc_allocations *a, const bool *in_a,
 		    const struct vc_allocations *b, const bool *in_b, uint32_t *match)

@@ -111,13 +111,9 @@ bool vc_pinned_is(const struct vc_meta *m, const struct vc_event *e);
 /* By allocation of the base, the caller's; NULL: not alike in all recordings. */
 uint64_t *vc_pinned_sizes(const struct vc_family *f, size_t base, const double *at);
 
-/* ---- plans.c: workspace by plan, what a convolution or a recurrent layer borrows for one call.
- * The library picks one of several ways to compute it (cuDNN calls them plans), another one at
- * another size, and each needs another workspace or none: no law holds it. ---- */
-
-/* Say which allocations are such workspace, if the program has such layers: *layers is set where
- * one asks for it by name, and where there are convolutions. Errors: VC_ENOMEM. */
-int vc_plans_mark(const struct vc_allocations *m, bool *plan, bool *layers, struct vc_error *err);
+/* ---- plans.c: what a noted convolution borrows for one call. cuDNN picks one of several ways to
+ * compute it (plans), another one at another size, and each needs another workspace or none: no law
+ * holds it. ---- */
 
 /* Match the workspace of a, which an alignment left out, with that of b: the one behind the same
  * allocation. */

@@ -133,8 +133,6 @@ static const char *why_not(const struct vc_family_report *r, char *buf, size_t n
 	else if (r->unmatched > TELLING)
 		snprintf(buf, n, "%.0f %% of the allocations are in some of them only",
 			 100 * r->unmatched);
-	else if (r->rounded > 0)
-		snprintf(buf, n, "%s may be rounded up to %g", r->rounding, r->rounded);
 	else if (r->unsure > UNSURE)
 		snprintf(buf, n, "most sizes follow no law that they show for certain");
 	else if (r->plans)

@@ -31,7 +31,7 @@ int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, stru
 static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 {
 	const struct vc_family_report *r = &p->report;
-	char alone[96] = "", card[96] = "", rounded[128] = "", plans[160] = "", asked[96] = "";
+	char alone[96] = "", card[96] = "", plans[160] = "", asked[96] = "";
 
 	p->matched = r->bytes ? (double)r->explained / (double)r->bytes : 1;
 	if (r->unmatched > 0)
@@ -41,9 +41,6 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 		snprintf(card, sizeof(card),
 			 "; no card is named: row sums as on %u multiprocessors, -g says otherwise",
 			 p->card.sms);
-	if (r->rounded > 0)
-		snprintf(rounded, sizeof(rounded), "; %s may be rounded up to %g", r->rounding,
-			 r->rounded);
 	if (r->named)
 		snprintf(plans, sizeof(plans), "; cuDNN %s names the workspace of %.0f %% of the "
 			 "convolutions", r->cudnn,
@@ -61,9 +58,9 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 			 "one at another value would make it exact");
 	else
 		snprintf(p->trust, sizeof(p->trust), "extrapolated from %zu recordings, %.2f %% of "
-			 "the bytes matched%s%s%s%s%s%s", r->recordings, 100 * p->matched, alone,
+			 "the bytes matched%s%s%s%s%s", r->recordings, 100 * p->matched, alone,
 			 r->data ? "; sizes of steps vary with their data" : "", plans, asked,
-			 rounded, card);
+			 card);
 }
 
 /* Long runs of frees without a request in between: a cache that is emptied in the order of a hash

@@ -157,34 +157,6 @@ static void what_only_the_nearest_has_makes_an_interval(void **unused)
 	vc_trace_fini(&b);
 }
 
-/* Lengths of 64 and 128 do not tell whether one of 96 is rounded up to 128, nor 192 to 256; 32 more
- * tell. */
-static void a_length_may_be_rounded_up(void **unused)
-{
-	static const double asked[] = { 96, 192, 256 }, up[] = { 128, 256, 256 };
-	struct vc_param_value at = { "seq", 0 };
-	struct vc_family_ask ask = { .at = &at, .n = 1, .bound = VC_BOUND_HIGH };
-
-	(void)unused;
-	for (int more = 0; more < 2; more++)
-		for (int k = 0; k < 3; k++) {
-			struct vc_trace a = toy(8, 64, false), o,
-					b = toy(8, more ? 160 : 128, false);
-			const struct vc_trace *t[] = { &a, &b };
-			struct vc_family *f = vc_family_new(t, 2, 0, 0, NULL);
-			struct vc_family_report rep;
-
-			at.value = asked[k];
-			assert_int_equal(vc_family_at(f, &ask, &o, &rep, NULL), 0);
-			assert_true(rep.rounded == (up[k] > asked[k] && !more ? up[k] : 0));
-			assert_int_equal(allocated(&o, 1), 64 * (more ? asked[k] : up[k]));
-			vc_trace_fini(&o);
-			vc_family_free(f);
-			vc_trace_fini(&a);
-			vc_trace_fini(&b);
-		}
-}
-
 /* The backward pass of a linear layer with 512 inputs and 256 outputs; the product of its weight's
  * gradient borrows a workspace. */
 static struct vc_trace linear(double rows, bool workspace)
@@ -385,7 +357,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_handle_of_cublas_is_that_of_the_card),
-		cmocka_unit_test(a_length_may_be_rounded_up),
 		cmocka_unit_test(two_recordings_give_the_exact_sizes_of_a_third),
 		cmocka_unit_test(batch_and_length_at_once_from_three),
 		cmocka_unit_test(what_only_the_nearest_has_makes_an_interval),

@@ -15,7 +15,6 @@ enum {
 	HOLE = 4000000,     /* cells of a hole for the dynamic program; bounds time */
 	OFTEN = 8,          /* times a ratio must turn up to count as a law */
 	OTHER_LIVES = 50,   /* one in so many blocks may live longer or shorter in a counterpart */
-	KINDS = 1 << 27,    /* pairs of kinds that are remembered, two bits each; bounds memory */
 };
 
 #define POWERS_FROM 0.15 /* of the bytes alone: third and fourth powers are considered */
@@ -25,13 +24,7 @@ struct pair {
 	size_t na, nb;
 	const struct vc_ratios *r;
 	uint32_t *match;
-	uint64_t *site; /* of a's, then of b's: side by side, for the many that differ in it */
-	uint32_t *kind; /* in the same order: of one place and size */
-	size_t kinds[2];
-	uint64_t *known; /* by kind of a and of b: SURE, NOT or not yet; NULL: too many */
-	size_t words;    /* of each kind of a */
 };
-enum { NOT = 2, SURE = 3, IN_A_WORD = 32 };
 
 static bool same_place(const struct vc_take *a, const struct vc_take *b)
 {
@@ -46,65 +39,9 @@ static bool related(const struct vc_ratios *r, uint64_t a, uint64_t b)
 	return false;
 }
 
-/* Steps and layers repeat themselves: a few thousand kinds stand for all blocks. */
 static bool sure(const struct pair *p, size_t i, size_t j)
 {
-	const struct vc_take *a = &p->a[i], *b = &p->b[j];
-	uint32_t other = p->kind[p->na + j], at = 2 * (other % IN_A_WORD);
-	uint64_t *w = p->known ? &p->known[p->kind[i] * p->words + other / IN_A_WORD] : NULL;
-
-	if (w && *w >> at & NOT)
-		return (*w >> at & SURE) == SURE;
-	bool yes = same_place(a, b) && related(p->r, a->size, b->size);
-	if (w)
-		*w |= (uint64_t)(yes ? SURE : NOT) << at;
-	return yes;
-}
-
-size_t vc_align_slots(size_t n)
-{
-	size_t slots = 16;
-
-	while (slots < 2 * n)
-		slots *= 2;
-	return slots;
-}
-
-size_t vc_align_kinds(const struct vc_take *t, size_t n, uint32_t *kind, uint32_t *slot)
-{
-	size_t kinds = 0, mask = vc_align_slots(n) - 1;
-
-	for (size_t i = 0; i < n; i++) {
-		uint64_t key = (t[i].size * 31 + t[i].stream) * 0x9e3779b97f4a7c15u ^ t[i].site;
-		size_t at = (size_t)(key * 0x9e3779b97f4a7c15u >> 20) & mask;
-
-		while (slot[at] && !(t[slot[at] - 1].size == t[i].size &&
-				     same_place(&t[slot[at] - 1], &t[i])))
-			at = (at + 1) & mask;
-		if (!slot[at]) {
-			slot[at] = (uint32_t)i + 1;
-			kind[i] = (uint32_t)kinds++;
-		}
-		kind[i] = kind[slot[at] - 1];
-	}
-	return kinds;
-}
-
-static int number(struct pair *p, struct vc_error *err)
-{
-	size_t slots = vc_align_slots(p->na);
-	uint32_t *slot = calloc(slots + vc_align_slots(p->nb), sizeof(*slot));
-
-	VC_HAVE(slot, "the alignment of two recordings", err);
-	p->kinds[0] = vc_align_kinds(p->a, p->na, p->kind, slot);
-	p->kinds[1] = vc_align_kinds(p->b, p->nb, p->kind + p->na, slot + slots);
-	free(slot);
-	p->words = p->kinds[1] / IN_A_WORD + 1;
-	if (p->kinds[0] * p->kinds[1] <= KINDS) {
-		p->known = calloc(p->kinds[0] * p->words + 1, sizeof(*p->known));
-		VC_HAVE(p->known, "the alignment of two recordings", err);
-	}
-	return VC_OK;
+	return same_place(&p->a[i], &p->b[j]) && related(p->r, p->a[i].size, p->b[j].size);
 }
 
 /* ---- Myers, forwards, with the furthest x of every diagonal kept for the way back ---- */
@@ -166,7 +103,6 @@ static APART int32_t slide(const struct pair *p, size_t i, size_t j, int32_t n)
 static APART bool grow_row(const struct pair *p, size_t i0, size_t j0, const int32_t *prev,
 			   int32_t *now, struct reach *best)
 {
-	const uint64_t *site = &p->site[i0], *other = &p->site[p->na + j0];
 	int32_t na = (int32_t)(p->na - i0), nb = (int32_t)(p->nb - j0), d = best->d;
 	int32_t most = INT32_MIN;
 
@@ -177,7 +113,7 @@ static APART bool grow_row(const struct pair *p, size_t i0, size_t j0, const int
 			now[k] = NOWHERE;
 			continue;
 		}
-		if (x < end && site[x] == other[x - k])
+		if (x < end && p->a[i0 + (size_t)x].site == p->b[j0 + (size_t)(x - k)].site)
 			x += slide(p, i0 + (size_t)x, j0 + (size_t)(x - k), end - x);
 		now[k] = x;
 		if (2 * x - k <= most)
@@ -315,46 +251,36 @@ static int fill_holes(const struct pair *p, struct vc_error *err)
 
 /* ---- laws nobody told us ---- */
 
-struct tally { double ratio; size_t n; };
-
 static int by_ratio(const void *x, const void *y)
 {
-	double a = ((const struct tally *)x)->ratio, b = ((const struct tally *)y)->ratio;
+	double a = *(const double *)x, b = *(const double *)y;
 
 	return a < b ? -1 : a > b;
 }
 
-static int by_count(const void *x, const void *y)
-{
-	size_t a = ((const struct tally *)x)->n, b = ((const struct tally *)y)->n;
-
-	return a > b ? -1 : a < b;
-}
-
-/* Add the ratios that looped up often among the matches; returns how many, < 0: no memory. */
+/* Add the ratios that turned up often among the matches; returns how many, < 0: no memory. */
 static int learn(const struct pair *p, struct vc_ratios *r)
 {
-	struct tally *t = malloc(sizeof(*t) * (p->na + 1));
-	size_t n = 0, m = 0;
+	double *ratio = malloc(sizeof(*ratio) * (p->na + 1));
+	size_t n = 0;
 	int added = 0;
 
-	if (!t)
+	if (!ratio)
 		return VC_ENOMEM;
 	for (size_t i = 0; i < p->na; i++)
 		if (p->match[i] != VC_UNMATCHED && p->a[i].size > 4096 &&
 		    !related(r, p->a[i].size, p->b[p->match[i]].size))
-			t[n++] = (struct tally){
-				(double)p->b[p->match[i]].size / (double)p->a[i].size, 1 };
-	vc_sort(t, n, sizeof(*t), by_ratio);
-	for (size_t i = 0; i < n; i++)
-		if (m && fabs(t[m - 1].ratio - t[i].ratio) < 1e-12)
-			t[m - 1].n++;
-		else
-			t[m++] = t[i];
-	vc_sort(t, m, sizeof(*t), by_count);
-	for (size_t i = 0; i < m && r->n < VC_RATIOS && t[i].n >= OFTEN; i++, added++)
-		r->at[r->n++] = t[i].ratio;
-	free(t);
+			ratio[n++] = (double)p->b[p->match[i]].size / (double)p->a[i].size;
+	vc_sort(ratio, n, sizeof(*ratio), by_ratio);
+	for (size_t i = 0, end; i < n && r->n < VC_RATIOS; i = end) {
+		for (end = i + 1; end < n && fabs(ratio[end] - ratio[i]) < 1e-12;)
+			end++;
+		if (end - i < OFTEN)
+			continue;
+		r->at[r->n++] = ratio[i];
+		added++;
+	}
+	free(ratio);
 	return added;
 }
 
@@ -373,8 +299,6 @@ static int align(const struct pair *p, struct vc_ratios *r, struct vc_error *err
 			return vc_nomem(err, "the alignment of two recordings");
 		if (!added)
 			break;
-		if (p->known) /* sizes are related that were not */
-			memset(p->known, 0, p->kinds[0] * p->words * sizeof(*p->known));
 	}
 	return 0;
 }
@@ -382,21 +306,9 @@ static int align(const struct pair *p, struct vc_ratios *r, struct vc_error *err
 int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
 	     struct vc_ratios *r, uint32_t *match, struct vc_error *err)
 {
-	struct pair p = { .a = a, .b = b, .na = na, .nb = nb, .r = r, .match = match,
-			  .site = malloc((na + nb + 1) * sizeof(*p.site)),
-			  .kind = malloc((na + nb + 1) * sizeof(*p.kind)) };
-	int rc = p.site && p.kind ? VC_OK : vc_nomem(err, "the alignment of two recordings");
+	const struct pair p = { .a = a, .b = b, .na = na, .nb = nb, .r = r, .match = match };
 
-	for (size_t i = 0; !rc && i < na; i++)
-		p.site[i] = a[i].site;
-	for (size_t j = 0; !rc && j < nb; j++)
-		p.site[na + j] = b[j].site;
-	if (!rc)
-		rc = number(&p, err);
-	if (!rc)
-		rc = align(&p, r, err);
-	VC_FREE(p.site, p.kind, p.known);
-	return rc;
+	return align(&p, r, err);
 }
 
 static size_t holes(const uint32_t *match, size_t n)
@@ -438,7 +350,7 @@ static bool is_side(const struct vc_take *a, size_t na, const struct vc_take *b,
 }
 
 static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
-		     double ratio, uint32_t **out, struct vc_error *err)
+		     double ratio, uint32_t *match, struct vc_error *err)
 {
 	double square = ratio * ratio;
 	const struct vc_ratios by_degree[] = {
@@ -446,39 +358,22 @@ static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b
 		{ .at = { 1, ratio, square }, .n = 3 },
 		{ .at = { 1, ratio, square, square * ratio, square * square }, .n = 5 },
 	};
-	uint32_t *best = malloc(sizeof(*best) * (na + 1)), *next = malloc(sizeof(*next) * (na + 1));
-	int rc = best && next ? 0 : vc_nomem(err, "the alignment of two recordings");
+	uint32_t *next = malloc(sizeof(*next) * (na + 1));
+	int rc = next ? VC_OK : vc_nomem(err, "the alignment of two recordings");
 
 	for (size_t k = 0; !rc && k < sizeof(by_degree) / sizeof(*by_degree); k++) {
 		struct vc_ratios r = by_degree[k];
 
-		if (k && !holes(best, na))
+		if (k && !holes(match, na))
 			break; /* nothing is better */
-		if (k == 2 && alone(a, na, best) < POWERS_FROM && !is_side(a, na, b, best, ratio))
+		if (k == 2 && alone(a, na, match) < POWERS_FROM && !is_side(a, na, b, match, ratio))
 			break; /* small numbers are powers of small ratios by chance too often */
-		rc = vc_align(a, na, b, nb, &r, next, err);
-		if (rc || (k && holes(next, na) >= holes(best, na)))
-			continue;
-		uint32_t *swap = best;
-		best = next;
-		next = swap;
+		rc = vc_align(a, na, b, nb, &r, k ? next : match, err);
+		if (!rc && k && holes(next, na) < holes(match, na))
+			memcpy(match, next, na * sizeof(*match));
 	}
 	free(next);
-	*out = rc ? NULL : best;
-	if (rc)
-		free(best);
 	return rc;
-}
-
-static struct vc_take *nameless(const struct vc_take *t, size_t n)
-{
-	struct vc_take *copy = malloc(sizeof(*copy) * (n + 1));
-
-	for (size_t i = 0; copy && i < n; i++) {
-		copy[i] = t[i];
-		copy[i].site = 0;
-	}
-	return copy;
 }
 
 /* Two runs that make the same requests from the same places, each of which lives as long as in the
@@ -507,48 +402,13 @@ static bool is_same_run(const struct vc_take *a, size_t na, const struct vc_take
 	return other * OTHER_LIVES <= na && wrong * OTHER_LIVES <= all;
 }
 
-static int one_by_one(size_t n, uint32_t **out, struct vc_error *err)
-{
-	*out = malloc(sizeof(**out) * (n + 1));
-	for (size_t i = 0; *out && i < n; i++)
-		(*out)[i] = (uint32_t)i;
-	return *out ? 0 : vc_nomem(err, "the alignment of two recordings");
-}
-
-/* Squares of the ratio are a law of sequence lengths, hardly ever of batch sizes: they are allowed
- * only where they explain allocations that would stay alone otherwise. Where call sites do not fit
- * together (a line was added to the script in between) the order of sizes has to do. */
-int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
-		  double ratio, uint32_t **out, struct vc_error *err)
-{
-	uint32_t *without;
-
-	if (is_same_run(a, na, b, nb, ratio))
-		return one_by_one(na, out, err);
-	int rc = align_two(a, na, b, nb, ratio, out, err);
-
-	if (rc || holes(*out, na) * 4 < na)
-		return rc;
-	struct vc_take *x = nameless(a, na), *y = nameless(b, nb);
-	rc = x && y ? align_two(x, na, y, nb, ratio, &without, err) :
-		      vc_nomem(err, "the alignment");
-	VC_FREE(x, y);
-	if (!rc && holes(without, na) < holes(*out, na)) {
-		free(*out);
-		*out = without;
-	} else if (!rc) {
-		free(without);
-	}
-	return rc;
-}
-
-/* A copy of what is not to be skipped, and where it stood. */
+/* What is not to be skipped, and where it stood. */
 struct kept { struct vc_take *take; uint32_t *at; size_t n; };
 
 static bool keep(const struct vc_take *t, size_t n, const bool *skip, struct kept *out)
 {
-	*out = (struct kept){.take = malloc((n + 1) * sizeof(*out->take)),
-			     .at = malloc((n + 1) * sizeof(*out->at)) };
+	*out = (struct kept){ .take = malloc((n + 1) * sizeof(*out->take)),
+			      .at = malloc((n + 1) * sizeof(*out->at)) };
 	for (size_t i = 0; out->take && out->at && i < n; i++)
 		if (!skip || !skip[i]) {
 			out->take[out->n] = t[i];
@@ -557,21 +417,48 @@ static bool keep(const struct vc_take *t, size_t n, const bool *skip, struct kep
 	return out->take && out->at;
 }
 
+/* Squares of the ratio are a law of sequence lengths, hardly ever of batch sizes: they are allowed
+ * only where they explain allocations that would stay alone otherwise. Where call sites do not fit
+ * together (a line was added to the script in between) the order of sizes has to do. found: room
+ * for two matches of x. */
+static int align_kept(struct kept *x, struct kept *y, double ratio, uint32_t *found,
+		      struct vc_error *err)
+{
+	uint32_t *without = found + x->n;
+
+	if (is_same_run(x->take, x->n, y->take, y->n, ratio)) {
+		for (size_t i = 0; i < x->n; i++)
+			found[i] = (uint32_t)i;
+		return VC_OK;
+	}
+	VC_TRY(align_two(x->take, x->n, y->take, y->n, ratio, found, err));
+	if (holes(found, x->n) * 4 < x->n)
+		return VC_OK;
+	for (size_t i = 0; i < x->n; i++)
+		x->take[i].site = 0;
+	for (size_t i = 0; i < y->n; i++)
+		y->take[i].site = 0;
+	VC_TRY(align_two(x->take, x->n, y->take, y->n, ratio, without, err));
+	if (holes(without, x->n) < holes(found, x->n))
+		memcpy(found, without, x->n * sizeof(*found));
+	return VC_OK;
+}
+
 int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const struct vc_take *b,
 		  size_t nb, const bool *skip_b, double ratio, uint32_t *match,
 		  struct vc_error *err)
 {
 	struct kept x = { 0 }, y = { 0 };
-	uint32_t *found = NULL;
-	int rc = keep(a, na, skip_a, &x) && keep(b, nb, skip_b, &y) ?
-			 0 : vc_nomem(err, "the alignment");
+	uint32_t *found = malloc((2 * na + 1) * sizeof(*found));
+	bool room = keep(a, na, skip_a, &x), rooms = keep(b, nb, skip_b, &y);
+	int rc = found && room && rooms ? align_kept(&x, &y, ratio, found, err) :
+					  vc_nomem(err, "the alignment of two recordings");
 
-	if (!rc)
-		rc = vc_align_best(x.take, x.n, y.take, y.n, ratio, &found, err);
 	for (size_t i = 0; !rc && i < na; i++)
 		match[i] = VC_UNMATCHED;
 	for (size_t i = 0; !rc && i < x.n; i++)
-		match[x.at[i]] = found[i] == VC_UNMATCHED ? VC_UNMATCHED : y.at[found[i]];
+		if (found[i] != VC_UNMATCHED)
+			match[x.at[i]] = y.at[found[i]];
 	VC_FREE(found, x.take, x.at, y.take, y.at);
 	return rc;
 }

@@ -19,11 +19,6 @@ struct vc_ratios { double at[VC_RATIOS]; size_t n; };
 
 #define VC_UNMATCHED UINT32_MAX
 
-/* Number those of one place and size from 0 on: kind[i] of t[i]. Returns how many kinds there are.
- * slot: vc_align_slots(n) entries, all 0. */
-size_t vc_align_kinds(const struct vc_take *t, size_t n, uint32_t *kind, uint32_t *slot);
-size_t vc_align_slots(size_t n);
-
 /* Match a[0..na) with b[0..nb), in order, sizes related by one of the ratios wherever possible.
  * match[i] = index into b or VC_UNMATCHED. Ratios that many neighbours share are added to *r.
  * Errors: VC_ENOMEM. */
@@ -31,12 +26,7 @@ int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t
 	     struct vc_ratios *r, uint32_t *match, struct vc_error *err);
 
 /* The better of two matchings for a parameter whose values are `ratio` (b / a) apart: with squares
- * of it as a law, and without. *out has na entries and is the caller's. */
-int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
-		  double ratio, uint32_t **out, struct vc_error *err);
-
-/* The same, without the allocations that `skip` says of a or b (NULL: none): match is na entries,
- * the caller's. */
+ * of it as a law, and without; but for the allocations that `skip` says of a or b (NULL: none). */
 int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const struct vc_take *b,
 		  size_t nb, const bool *skip_b, double ratio, uint32_t *match,
 		  struct vc_error *err);

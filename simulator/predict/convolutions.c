@@ -50,23 +50,6 @@ static uint64_t group_of(const struct vc_convolution *c)
 	return vc_hash_bytes(all, (size_t)(at - all) * sizeof(*all));
 }
 
-/* Of how it goes over its input, whatever the sizes. */
-static uint64_t steps_of(const struct vc_convolution *c)
-{
-	int64_t all[4 + 3 * VC_CONVOLUTION_SPATIAL], *at = all;
-
-	*at++ = c->direction;
-	*at++ = c->type;
-	*at++ = c->channels_last;
-	*at++ = c->n;
-	for (int i = 0; i < VC_CONVOLUTION_SPATIAL; i++) {
-		*at++ = c->stride[i];
-		*at++ = c->pad[i];
-		*at++ = c->dilation[i];
-	}
-	return vc_hash_bytes(all, (size_t)(at - all) * sizeof(*all));
-}
-
 struct reading {
 	struct vc_convolutions *out;
 	struct vc_map key; /* by label: key + 1; without one: UINT64_MAX */
@@ -148,25 +131,6 @@ static void note_all(struct vc_convolutions *c, const struct vc_allocations *m)
 	}
 }
 
-struct place { uint64_t group; uint32_t call; };
-VC_COMPARE(by_group, struct place, VC_THEN(VC_ORDER(x->group, y->group),
-					   VC_ORDER(x->call, y->call)))
-
-static int sort_calls(struct vc_convolutions *c)
-{
-	struct place *at = malloc((c->n + 1) * sizeof(*at));
-
-	c->order = malloc((c->n + 1) * sizeof(*c->order));
-	for (size_t i = 0; at && c->order && i < c->n; i++)
-		at[i] = (struct place){ c->key[c->call[i].key].group, (uint32_t)i };
-	if (at && c->order)
-		vc_sort(at, c->n, sizeof(*at), by_group);
-	for (size_t i = 0; at && c->order && i < c->n; i++)
-		c->order[i] = at[i].call;
-	free(at);
-	return at && c->order ? VC_OK : VC_ENOMEM;
-}
-
 /* Workspace is asked for by the last request before the convolution is computed. */
 int vc_convolutions_read(struct vc_convolutions *c, const struct vc_allocations *m,
 			 struct vc_error *err)
@@ -187,14 +151,12 @@ int vc_convolutions_read(struct vc_convolutions *c, const struct vc_allocations 
 	}
 	free(r.key.slot);
 	note_all(c, m);
-	if (!rc)
-		rc = sort_calls(c);
 	return rc ? vc_nomem(err, "the convolutions of a recording") : VC_OK;
 }
 
 void vc_convolutions_fini(struct vc_convolutions *c)
 {
-	VC_FREE(c->call, c->key, c->order);
+	VC_FREE(c->call, c->key);
 	*c = (struct vc_convolutions){ .n = 0 };
 }
 
@@ -287,132 +249,28 @@ struct vc_conv_answers vc_convolutions_hold(const struct vc_answers *from,
 
 /* ---- the same convolution in another recording ---- */
 
-/* Where the group ends that begins at place `from` of the order. */
-static size_t end_of(const struct vc_convolutions *c, size_t from)
+/* Which of its group a key is, in order of their first time, and of how many. */
+static size_t rank(const struct vc_convolutions *c, size_t key, size_t *of)
 {
-	uint64_t group = c->key[c->call[c->order[from]].key].group;
+	size_t before = 0;
 
-	while (from < c->n && c->key[c->call[c->order[from]].key].group == group)
-		from++;
-	return from;
+	*of = 0;
+	for (size_t i = 0; i < c->keys; i++) {
+		before += i < key && c->key[i].group == c->key[key].group;
+		*of += c->key[i].group == c->key[key].group;
+	}
+	return before;
 }
 
-/* The kinds of convolutions of places [from, to) in order of their first time. How many: 0 where
- * they are more than `most`. */
-static size_t kinds(const struct vc_convolutions *c, size_t from, size_t to, uint32_t *out,
-		    size_t most)
+uint32_t vc_convolutions_match(const struct vc_convolutions *c, size_t key,
+			       const struct vc_convolutions *other)
 {
-	size_t n = 0;
+	size_t mine, theirs = 0, at = rank(c, key, &mine), found = VC_UNMATCHED;
 
-	for (size_t i = from; i < to; i++) {
-		uint32_t key = c->call[c->order[i]].key;
-		size_t k = 0;
-
-		while (k < n && out[k] != key)
-			k++;
-		if (k == n && n == most)
-			return 0;
-		if (k == n)
-			out[n++] = key;
-	}
-	return n;
-}
-
-enum { KINDS = 32 };
-
-/* Two groups of convolutions that may be the same: call by call where there are as many, else (one
- * recording makes more steps) kind by kind. */
-static void match_group(const struct vc_convolutions *c, size_t from, size_t to,
-			const struct vc_convolutions *o, size_t there, size_t end, uint32_t *match)
-{
-	uint32_t mine[KINDS], others[KINDS];
-	size_t n = 0;
-
-	if (to - from == end - there) {
-		for (size_t i = from; i < to; i++)
-			match[c->order[i]] = o->call[o->order[there + i - from]].key;
-		return;
-	}
-	n = kinds(c, from, to, mine, KINDS);
-	if (!n || n != kinds(o, there, end, others, KINDS))
-		return;
-	for (size_t i = from; i < to; i++)
-		for (size_t k = 0; k < n; k++)
-			if (mine[k] == c->call[c->order[i]].key)
-				match[c->order[i]] = others[k];
-}
-
-/* Groups that both have, by order of the groups. used: the calls of *other that have a
- * counterpart. */
-static void match_groups(const struct vc_convolutions *c, const struct vc_convolutions *other,
-			 uint32_t *match, bool *used)
-{
-	size_t there = 0, end;
-
-	for (size_t from = 0, to; from < c->n; from = to) {
-		uint64_t group = c->key[c->call[c->order[from]].key].group;
-
-		to = end_of(c, from);
-		while (there < other->n &&
-		       other->key[other->call[other->order[there]].key].group < group)
-			there++;
-		if (there == other->n ||
-		    other->key[other->call[other->order[there]].key].group != group)
-			continue;
-		end = end_of(other, there);
-		match_group(c, from, to, other, there, end, match);
-		for (size_t i = there; i < end; i++)
-			used[other->order[i]] = true;
-	}
-}
-
-/* What has no such group: its channels or its kernels follow the parameter, too (a gradient of a
- * gradient, samples as groups). That of the same steps, where there are as many. */
-static void match_rest(const struct vc_convolutions *c, const struct vc_convolutions *other,
-		       const bool *used, struct place *mine, struct place *theirs, uint32_t *match)
-{
-	size_t n = 0, m = 0;
-
-	for (size_t i = 0; i < c->n; i++)
-		if (match[i] == VC_UNMATCHED)
-			mine[n++] = (struct place){ steps_of(&c->key[c->call[i].key].c),
-						    (uint32_t)i };
-	for (size_t i = 0; i < other->n; i++)
-		if (!used[i])
-			theirs[m++] = (struct place){ steps_of(&other->key[other->call[i].key].c),
-						      (uint32_t)i };
-	vc_sort(mine, n, sizeof(*mine), by_group);
-	vc_sort(theirs, m, sizeof(*theirs), by_group);
-	for (size_t i = 0, k = 0, to, end; i < n; i = to) {
-		for (to = i; to < n && mine[to].group == mine[i].group;)
-			to++;
-		while (k < m && theirs[k].group < mine[i].group)
-			k++;
-		for (end = k; end < m && theirs[end].group == mine[i].group;)
-			end++;
-		for (size_t j = i; j < to && to - i == end - k; j++)
-			match[mine[j].call] = other->call[theirs[k + j - i].call].key;
-	}
-}
-
-uint32_t *vc_convolutions_match(const struct vc_convolutions *c,
-				const struct vc_convolutions *other)
-{
-	uint32_t *match = malloc((c->n + 1) * sizeof(*match));
-	struct place *mine = malloc((c->n + other->n + 2) * sizeof(*mine));
-	bool *used = calloc(other->n + 1, sizeof(*used));
-
-	for (size_t i = 0; match && i < c->n; i++)
-		match[i] = VC_UNMATCHED;
-	if (match && mine && used) {
-		match_groups(c, other, match, used);
-		match_rest(c, other, used, mine, mine + c->n + 1, match);
-	} else {
-		free(match);
-		match = NULL;
-	}
-	VC_FREE(mine, used);
-	return match;
+	for (size_t i = 0; i < other->keys; i++)
+		if (other->key[i].group == c->key[key].group && theirs++ == at)
+			found = i;
+	return theirs == mine ? (uint32_t)found : VC_UNMATCHED;
 }
 
 /* ---- at another value ---- */

@@ -30,7 +30,6 @@ struct vc_conv_key {
 struct vc_convolutions {
 	struct vc_conv_call *call; size_t n;
 	struct vc_conv_key *key; size_t keys;
-	uint32_t *order;   /* calls by group, of one group in order of time */
 };
 
 /* Errors: VC_ENOMEM. After a failure, too, vc_convolutions_fini. */
@@ -61,9 +60,10 @@ bool vc_convolutions_agree(const struct vc_conv_answers *a, const struct vc_conv
 struct vc_conv_answers vc_convolutions_hold(const struct vc_answers *from,
 					    const struct vc_convolutions *c, size_t n);
 
-/* The key in *other of each call of *c, or VC_UNMATCHED; the caller frees it. NULL: no memory. */
-uint32_t *vc_convolutions_match(const struct vc_convolutions *c,
-				const struct vc_convolutions *other);
+/* The key in *other of the same convolution, or VC_UNMATCHED: as many are like it in both, and it
+ * comes as the same of them. */
+uint32_t vc_convolutions_match(const struct vc_convolutions *c, size_t key,
+			       const struct vc_convolutions *other);
 
 enum { VC_CONV_SEEN = 64 }; /* recordings, at most */
 

@@ -58,25 +58,12 @@ static bool is_possible(struct vc_family *f, size_t base, const struct vc_target
 	return f->held.agreed && 100 * f->held.agreed >= AGREE * f->held.known;
 }
 
-static int match_all(struct vc_family *f, size_t base, struct vc_error *err)
-{
-	struct vc_scaling *v = &f->view[base];
-
-	v->conv = v->conv ? v->conv : calloc(f->n, sizeof(*v->conv));
-	VC_HAVE(v->conv, "the convolutions of recordings", err);
-	for (size_t k = 0; k < f->n; k++)
-		if (k != base && !v->conv[k])
-			VC_HAVE(v->conv[k] = vc_convolutions_match(&f->conv[base], &f->conv[k]),
-				"the convolutions of recordings", err);
-	return VC_OK;
-}
-
-/* What call i of the base borrows at the target. */
-static bool at_target(const struct vc_family *f, size_t base, size_t i,
+/* What a convolution of the base borrows at the target. */
+static bool at_target(const struct vc_family *f, size_t base, uint32_t key, bool tried,
 		      const struct vc_target *target, uint64_t *bytes)
 {
 	struct vc_conv_answers there_say = f->held;
-	const struct vc_conv_key *own = &f->conv[base].key[f->conv[base].call[i].key];
+	const struct vc_conv_key *own = &f->conv[base].key[key];
 	const struct vc_convolution *seen[VC_CONV_SEEN] = { &own->c };
 	double x[VC_CONV_SEEN] = { f->x[base][0] };
 	struct vc_convolution there;
@@ -86,7 +73,8 @@ static bool at_target(const struct vc_family *f, size_t base, size_t i,
 	if (!vc_convolutions_agree(&f->held, own, &known))
 		return false;
 	for (size_t k = 0; k < f->n && n < VC_CONV_SEEN; k++) {
-		uint32_t match = k == base ? VC_UNMATCHED : f->view[base].conv[k][i];
+		uint32_t match = k == base ? VC_UNMATCHED :
+			vc_convolutions_match(&f->conv[base], key, &f->conv[k]);
 
 		if (match == VC_UNMATCHED)
 			continue;
@@ -98,33 +86,46 @@ static bool at_target(const struct vc_family *f, size_t base, size_t i,
 	if (target->there)
 		there_say.from = target->there;
 	return n > 1 && vc_convolutions_at(seen, x, n, target->at[0], &there) &&
-	       vc_convolutions_plan(&there_say, own, &there, f->conv[base].call[i].tried, bytes);
+	       vc_convolutions_plan(&there_say, own, &there, tried, bytes);
+}
+
+static void borrow(struct vc_borrowed *out, const struct vc_conv_call *call, uint64_t bytes)
+{
+	out->named++;
+	if (call->block != VC_UNMATCHED)
+		out->size[call->block] = bytes + 1;
+	else if (bytes)
+		out->added[out->n++] = (struct vc_borrowed_new){ call->event, bytes };
 }
 
 int vc_borrowed_make(struct vc_family *f, size_t base, const struct vc_target *target,
 		    struct vc_borrowed *out, struct vc_error *err)
 {
+	enum { ASK, NOBODY, SAID }; /* and the bytes */
 	const struct vc_convolutions *c = &f->conv[base];
+	uint64_t *said, bytes;
 
 	*out = (struct vc_borrowed){ .size = NULL };
 	if (!is_possible(f, base, target))
 		return VC_OK;
-	VC_TRY(match_all(f, base, err));
+	said = calloc(2 * c->keys + 1, sizeof(*said)); /* as it is, and tried */
 	out->size = calloc(f->m[base].n + 1, sizeof(*out->size));
 	out->added = malloc((c->n + 1) * sizeof(*out->added));
-	VC_HAVE(out->size && out->added, "the convolutions of a prediction", err);
-	for (size_t i = 0; i < c->n; i++) {
-		uint64_t bytes;
-
-		if (!at_target(f, base, i, target, &bytes))
-			continue;
-		out->named++;
-		if (c->call[i].block != VC_UNMATCHED)
-			out->size[c->call[i].block] = bytes + 1;
-		else if (bytes)
-			out->added[out->n++] =
-				(struct vc_borrowed_new){ c->call[i].event, bytes };
+	if (!said || !out->size || !out->added) {
+		free(said);
+		return vc_nomem(err, "the convolutions of a prediction");
 	}
+	for (size_t i = 0; i < c->n; i++) {
+		const struct vc_conv_call *call = &c->call[i];
+		uint64_t *s = &said[2 * call->key + call->tried];
+
+		if (*s == ASK)
+			*s = at_target(f, base, call->key, call->tried, target, &bytes) ?
+				     SAID + bytes : NOBODY;
+		if (*s != NOBODY)
+			borrow(out, call, *s - SAID);
+	}
+	free(said);
 	return VC_OK;
 }
 

@@ -17,9 +17,7 @@ void vc_scaling_fini(struct vc_scaling *v, size_t n)
 {
 	for (size_t i = 0; v->match && i < n; i++)
 		free(v->match[i]);
-	for (size_t i = 0; v->conv && i < n; i++)
-		free(v->conv[i]);
-	VC_FREE(v->conv, v->match, v->law, v->origin, v->matched, v->other, v->workspace.at,
+	VC_FREE(v->match, v->law, v->origin, v->matched, v->other, v->workspace.at,
 		v->single);
 }
 
@@ -169,34 +167,33 @@ static double law_end(const struct vc_family *f, const struct vc_scaling *v, siz
 				  bound == VC_BOUND_HIGH) : vc_law_at(l, at);
 }
 
+static bool moves(const struct vc_law *l)
+{
+	return l->kind != VC_LAW_CONST && l->kind != VC_LAW_ALONE;
+}
+
 /* Along several axes the factors multiply, except for a common constant part, which stays. */
 double vc_scaling_law(const struct vc_family *f, const struct vc_scaling *v, size_t base, size_t i,
 		      const double *at, enum vc_bound bound)
 {
-	const struct vc_allocations *b = &f->m[base];
-	double y0 = (double)b->take[i].size, y = y0, constant = 0;
-	size_t moving = 0;
+	const struct vc_law *l = v->law + i;
+	double y0 = (double)f->m[base].take[i].size, y, constant = 0;
+	size_t n = f->m[base].n, moving = 0;
 
 	for (size_t a = 0; a < f->axes; a++) {
-		const struct vc_law *l = &v->law[a * b->n + i];
-
-		if (at[a] == f->x[base][a] || l->kind == VC_LAW_CONST || l->kind == VC_LAW_ALONE)
+		if (at[a] == f->x[base][a] || !moves(&l[a * n]))
 			continue;
 		if (!moving++)
-			constant = l->a;
-		else if (fabs(constant - l->a) > 0.5)
+			constant = l[a * n].a;
+		else if (fabs(constant - l[a * n].a) > 0.5)
 			constant = 0;
-		y *= law_end(f, v, base, a, i, at[a], bound) / y0;
 	}
 	if (moving < 2 || constant <= 0 || constant >= y0)
-		return round(y);
+		constant = 0;
 	y = y0 - constant;
-	for (size_t a = 0; a < f->axes; a++) {
-		const struct vc_law *l = &v->law[a * b->n + i];
-
-		if (at[a] != f->x[base][a] && l->kind != VC_LAW_CONST && l->kind != VC_LAW_ALONE)
+	for (size_t a = 0; a < f->axes; a++)
+		if (at[a] != f->x[base][a] && moves(&l[a * n]))
 			y *= (law_end(f, v, base, a, i, at[a], bound) - constant) / (y0 - constant);
-	}
 	return round(constant + y);
 }
 

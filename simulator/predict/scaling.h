@@ -39,8 +39,6 @@ struct vc_scaling {
 	uint32_t *other;         /* VC_BY_MATCHED: one that says otherwise, or VC_UNMATCHED */
 	uint8_t *single;         /* VC_OPEN: enum vc_single by axis and allocation */
 	struct vc_workspaces workspace;
-	uint32_t **conv;         /* per recording: its key of each convolution of the base (see
-				  * convolutions.h); NULL: nobody asked */
 	uint64_t bytes, explained; /* of these the part that others have, or that is computed */
 	double unmatched;        /* share of the allocations of this and of others that the
 				  * others and this have not */

@@ -8,7 +8,6 @@
  * in (rows * n) and the layer's input or its gradient (rows * k) are alive. */
 #include "simulator/predict/workspaces.h"
 
-#include "common/torch_names.h"
 #include "common/torch_sizes.h"
 #include "common/vec.h"
 #include "simulator/replay/cards.h"
@@ -16,24 +15,11 @@
 enum {
 	BACK = 6000,             /* allocations looked back at for a live block */
 	WIDEST = 1 << 20,        /* bytes of the largest bias gradient */
-	WIDEST_FACTOR = 1 << 16, /* and of the largest gradient of a factor */
 	WIDTHS = 64,             /* row sums looked at to tell the card; bounds a table */
 	CAST = 6,                /* allocations from a gradient in half precision to its casts */
 	BORROWED = 65536,        /* bytes: no workspace is smaller */
-	NAMED = 3,               /* innermost frames that may be of a layer's module */
-	BESIDE = 6, /* events behind a request in which it is used */
-	NEAR = 64, /* allocations before a bias gradient among which the gradient it sums is */
+	NEAR = 64,               /* allocations that one look back serves, on either side */
 };
-
-/* Bytes of the two buffers for that many rows; false: none. */
-static bool size_of(const struct vc_workspace *s, uint64_t rows,
-		    const struct vc_reduction_card *card, uint64_t *partial, uint64_t *semaphores)
-{
-	if (s->kind == VC_WORKSPACE_SUM)
-		return vc_reduction(s->width, rows, card, partial, semaphores);
-	return vc_norm_scratch(s->width, rows, s->kind == VC_WORKSPACE_NORM ? 4 : 2, partial,
-			       semaphores);
-}
 
 bool vc_workspace_at(const struct vc_workspace *s, uint64_t sums, uint64_t source,
 		     const struct vc_reduction_card *card, uint64_t *partial,
@@ -41,12 +27,12 @@ bool vc_workspace_at(const struct vc_workspace *s, uint64_t sums, uint64_t sourc
 {
 	struct vc_workspace there = *s;
 
-	if (s->kind == VC_WORKSPACE_SUM && sums && sums != s->row) {
+	if (sums && sums != s->row) {
 		there.row = sums;
 		there.width = (uint32_t)((double)s->width * (double)sums / (double)s->row + 0.5);
 	}
-	return size_of(&there, (source + there.row / 2) / there.row, card, partial,
-				 semaphores);
+	return vc_reduction(there.width, (source + there.row / 2) / there.row, card, partial,
+			    semaphores);
 }
 
 bool vc_workspace_follows(const struct vc_allocations *m, uint32_t i)
@@ -301,38 +287,6 @@ static uint32_t element_of(const struct vc_allocations *m, const double *grows, 
 	return 4;
 }
 
-static int push(struct vc_workspaces *l, const struct vc_workspace *s)
-{
-	if (!vc_vec_one(l->at, l->n))
-		return VC_ENOMEM;
-	l->at[l->n++] = *s;
-	return 0;
-}
-
-/* The gradient of a factor per column (an RMS norm written out, a layer scale): the products,
- * rows * n values, are made for their sum alone and given back with it. Half where a cast to
- * float follows. */
-static bool product_at(const struct vc_allocations *m, const double *grows,
-		       const struct vc_reduction_card *card, uint32_t i, struct vc_workspace *s)
-{
-	uint64_t size = m->take[i].size, rows, a, b;
-	uint32_t element = 4;
-
-	if (i < 2 || varies(grows, i) || !varies(grows, i - 1) || size < 256 ||
-	    size > WIDEST_FACTOR || m->take[i - 1].size % size ||
-	    m->born[i] != m->born[i - 1] + 1 || m->died[i - 1] != m->born[i] + 1 ||
-	    m->died[i] == VC_NEVER)
-		return false;
-	if (i + 1 < m->n && m->take[i + 1].size == 2 * m->take[i - 1].size &&
-	    alike(m, grows, i + 1, i - 1))
-		element = 2;
-	rows = m->take[i - 1].size / size;
-	s->source = i - 1;
-	s->row = size;
-	s->width = (uint32_t)(size / element);
-	return rows > 1 && !vc_reduction(s->width, rows, card, &a, &b);
-}
-
 /* The rows of a sum that has buffers. */
 static uint32_t present_source(const struct vc_allocations *m, const double *grows,
 			       const struct vc_workspace *s, const struct layer *l, bool known,
@@ -342,24 +296,6 @@ static uint32_t present_source(const struct vc_allocations *m, const double *gro
 			     VC_UNMATCHED;
 
 	return j == VC_UNMATCHED ? source_of(m, grows, s, l, 0, live) : j;
-}
-
-/* Is allocation i the gradient of a convolution's weights, which is no sum? It is asked for just
- * before its workspace and the plan that computes it. */
-static bool is_filter(const struct vc_allocations *m, uint32_t i)
-{
-	const struct vc_trace *t = m->trace;
-	int asked = 0;
-
-	for (size_t k = m->event[i] + 1; k < t->n && k < m->event[i] + BESIDE && asked < 2; k++) {
-		const struct vc_event *e = &t->ev[k];
-
-		asked += e->kind == VC_EV_ALLOC;
-		if (e->kind == VC_EV_PLAN && e->label < t->meta->strings &&
-		    strstr(t->meta->string[e->label], " filter "))
-			return true;
-	}
-	return false;
 }
 
 /* A bias gradient at allocation i, with or without buffers. */
@@ -382,10 +318,8 @@ static bool sum_at(const struct vc_allocations *m, const double *grows,
 		}
 		return true;
 	}
-	if (is_filter(m, i))
-		return false;
 	if (!known)
-		return product_at(m, grows, card, i, s);
+		return false;
 	uint32_t element = element_of(m, grows, i, &l);
 	s->source = source_of(m, grows, s, &l, l.k * element, live);
 	if (s->source == VC_UNMATCHED &&
@@ -401,156 +335,6 @@ static bool sum_at(const struct vc_allocations *m, const double *grows,
 	return !vc_reduction(s->width, m->take[s->source].size / s->row, card, &a, &b);
 }
 
-/* Sums, weighted sums and two gradients, n floats each, then the gradient of the input. */
-static bool is_norm_back(const struct vc_allocations *m, const double *grows, uint32_t i,
-			 uint32_t after)
-{
-	uint64_t size = m->take[i].size;
-
-	for (uint32_t j = i - 3; j <= i; j++)
-		if (m->take[j].size != size || varies(grows, j))
-			return false;
-	return after < m->n && varies(grows, after) && m->take[after].size % size == 0;
-}
-
-/* Mean and deviation die with the backward pass of the same layer. */
-static bool has_back(const struct vc_allocations *m, const double *grows, uint32_t i)
-{
-	if (m->died[i] == VC_NEVER)
-		return false;
-	uint32_t last = i + m->take[i].life; /* the last allocation made while it lived */
-
-	for (uint32_t j = last < m->n ? last : (uint32_t)m->n - 1; j > i + 3 && j + 24 > last; j--)
-		if (m->take[j].size == m->take[i].size &&
-		    is_norm_back(m, grows, j, vc_workspace_follows(m, j) ? j + 3 : j + 1))
-			return true;
-	return false;
-}
-
-/* Batch normalisation: the output, then mean and inverse deviation (forward). */
-static bool norm_at(const struct vc_allocations *m, const double *grows, uint32_t i,
-		    struct vc_workspace *s)
-{
-	const struct vc_take *t = m->take;
-	uint64_t size = t[i].size, a = 0, b = 0;
-	uint32_t after = vc_workspace_follows(m, i) ? i + 3 : i + 1;
-
-	if (i < 3 || varies(grows, i) || t[i - 1].size != size || varies(grows, i - 1) ||
-	    size % 4 || size < 256)
-		return false;
-	*s = (struct vc_workspace){ .kind = VC_WORKSPACE_NORM, .owner = i, .source = i - 2,
-				  .width = (uint32_t)(size / 4), .row = size,
-				  .present = after == i + 3 };
-	if (is_norm_back(m, grows, i, after)) {
-		s->kind = VC_WORKSPACE_NORM_BACK;
-		s->source = after;
-	} else if (!has_back(m, grows, i)) {
-		return false;
-	}
-	if (!varies(grows, s->source) || t[s->source].size % s->row)
-		return false;
-	if (!s->present)
-		return true;
-	for (int half = 0; half < 2; half++, s->row /= 2) /* half rows are half as long */
-		if (size_of(s, t[s->source].size / s->row, NULL, &a, &b) &&
-		    a == t[i + 1].size && b == t[i + 2].size)
-			return true;
-	return false;
-}
-
-/* Normalisations of images go another way and look alike: one that should have buffers and has
- * none betrays them all. */
-static void drop_false_norms(const struct vc_allocations *m, struct vc_workspaces *l)
-{
-	bool betrayed = false;
-	uint64_t a, b;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < l->n; i++)
-		betrayed |=
-			l->at[i].kind != VC_WORKSPACE_SUM && !l->at[i].present &&
-			size_of(&l->at[i], m->take[l->at[i].source].size / l->at[i].row,
-					  NULL, &a, &b);
-	for (size_t i = 0; i < l->n; i++)
-		if (!betrayed || l->at[i].kind == VC_WORKSPACE_SUM)
-			l->at[kept++] = l->at[i];
-	l->n = kept;
-}
-
-/* ---- convolutions ---- */
-
-/* Sizes of what modules of one kind hand on, by their call sites. */
-struct made { uint64_t *size; size_t n; };
-
-static int read_made(const struct vc_allocations *m, const double *grows, uint32_t name,
-		     struct made *out, struct vc_error *err)
-{
-	*out = (struct made){ .size = malloc((m->n + 1) * sizeof(*out->size)) };
-	VC_HAVE(out->size, "the row sums of a recording", err);
-	for (uint32_t i = 0; i < m->n; i++)
-		if (m->take[i].site && varies(grows, i) &&
-		    vc_allocations_called(m, i, NAMED, name))
-			out->size[out->n++] = m->take[i].size;
-	vc_sort_u64(out->size, out->n);
-	return 0;
-}
-
-static bool is_made(const struct made *l, uint64_t size)
-{
-	return vc_find_u64(l->size, l->n, size);
-}
-
-/* Is allocation i a bias gradient behind its weight's that would have buffers if the maps of a
- * convolution that live now were summed over rows? */
-static bool lacks_buffers(const struct vc_allocations *m, const double *grows,
-			  const struct made *conv, const struct vc_reduction_card *card,
-			  uint32_t i)
-{
-	uint64_t size = m->take[i].size, a, b;
-	struct layer l;
-
-	if (m->take[i].site || size % 4 || vc_workspace_follows(m, i) || !layer_of(m, grows, i, &l))
-		return false;
-	for (uint32_t j = l.at; j-- > 0 && l.at - j < NEAR;)
-		if (varies(grows, j) && m->died[j] > m->born[l.at] && m->take[j].size % size == 0 &&
-		    is_made(conv, m->take[j].size))
-			return vc_reduction(size / 4, m->take[j].size / size, card, &a, &b);
-	return false;
-}
-
-/* Maps of channels first are summed another way, without buffers, and look alike (a convolution
- * of one pixel has the sizes of a linear layer): one bias gradient that should have buffers and
- * has none tells, where no other has them. */
-static int drop_convolutions(const struct vc_allocations *m, const double *grows,
-			     const struct vc_reduction_card *card, struct vc_workspaces *l,
-			     struct vc_error *err)
-{
-	struct made conv = { 0 }, linear = { 0 };
-	bool proven = false, betrayed = false;
-	size_t kept = 0;
-	int rc = read_made(m, grows, VC_NAME_CONV, &conv, err);
-
-	if (!rc)
-		rc = read_made(m, grows, VC_NAME_LINEAR, &linear, err);
-	for (size_t i = 0; !rc && conv.n && i < l->n; i++)
-		proven |= l->at[i].kind == VC_WORKSPACE_SUM && l->at[i].present &&
-			  l->at[i].source != VC_UNMATCHED &&
-			  is_made(&conv, m->take[l->at[i].source].size) &&
-			  !is_made(&linear, m->take[l->at[i].source].size);
-	for (uint32_t i = 1; !rc && conv.n && !proven && !betrayed && i < m->n; i++)
-		betrayed = lacks_buffers(m, grows, &conv, card, i);
-	for (size_t i = 0; betrayed && i < l->n; i++) {
-		uint64_t size = l->at[i].source == VC_UNMATCHED ? 0 : m->take[l->at[i].source].size;
-
-		if (l->at[i].kind != VC_WORKSPACE_SUM || !is_made(&conv, size) ||
-		    is_made(&linear, size))
-			l->at[kept++] = l->at[i];
-	}
-	l->n = betrayed ? kept : l->n;
-	VC_FREE(conv.size, linear.size);
-	return rc;
-}
-
 int vc_workspace_find(const struct vc_allocations *m, const double *grows,
 		    const struct vc_reduction_card *card, struct vc_workspaces *out,
 		    struct vc_error *err)
@@ -562,18 +346,19 @@ int vc_workspace_find(const struct vc_allocations *m, const double *grows,
 	*out = (struct vc_workspaces){ 0 };
 	for (uint32_t i = 0; i < m->n; i++)
 		nameless |= !m->take[i].site;
-	for (uint32_t i = 1; i < m->n; i++)
+	for (uint32_t i = 1; i < m->n; i++) {
 		/* Where some allocations have no Python frames, those of the backward pass are
 		 * they. */
-		if (((!(nameless && m->take[i].site) || vc_workspace_follows(m, i)) &&
-		     sum_at(m, grows, card, i, &live, &s)) || norm_at(m, grows, i, &s)) {
-			if (!push(out, &s))
-				continue;
+		if ((nameless && m->take[i].site && !vc_workspace_follows(m, i)) ||
+		    !sum_at(m, grows, card, i, &live, &s))
+			continue;
+		if (!vc_vec_one(out->at, out->n)) {
 			free(out->at);
 			return vc_nomem(err, "the row sums of a recording");
 		}
-	drop_false_norms(m, out);
-	return drop_convolutions(m, grows, card, out, err);
+		out->at[out->n++] = s;
+	}
+	return VC_OK;
 }
 
 void vc_workspace_mark(const struct vc_allocations *m, const struct vc_reduction_card *card,

@@ -79,48 +79,6 @@ static struct vc_trace predict(struct script a, struct script b, const char *nam
 	return o;
 }
 
-/* A layer of one pixel behind one of three by three, or two linear layers with the same sizes:
- * forward, then the gradients of the second, then those of the first, whose bias is summed over
- * 4,096 rows for each sample. */
-static struct script layers(double n, const char *file)
-{
-	struct script s = begin("batch", n);
-
-	from(&s, file);
-	uint64_t one = get(&s, n * 16 * 4096 * 4), two = get(&s, n * 32 * 64 * 4);
-	from(&s, "script.py");
-	uint64_t loss = get(&s, 4);
-	from(&s, NULL);
-	uint64_t grad = get(&s, n * 32 * 64 * 4), in = get(&s, n * 16 * 64 * 4);
-	get(&s, 32 * 16 * 4);
-	get(&s, 32 * 4);
-	drop(&s, grad);
-	uint64_t map = get(&s, n * 16 * 4096 * 4);
-	drop(&s, in);
-	get(&s, 16 * 27 * 4);
-	get(&s, 16 * 4);
-	drop(&s, map);
-	drop(&s, loss);
-	drop(&s, two);
-	drop(&s, one);
-	return s;
-}
-
-static void maps_of_a_convolution_are_no_rows(void **unused)
-{
-	struct vc_family_report rep;
-	static const char conv[] = "torch/nn/modules/conv.py",
-			  linear[] = "torch/nn/modules/linear.py";
-	struct vc_trace o = predict(layers(2, conv), layers(4, conv), "batch", 64, &rep);
-
-	(void)unused;
-	assert_int_equal(rep.workspace_new, 0);
-	vc_trace_fini(&o);
-	o = predict(layers(2, linear), layers(4, linear), "batch", 64, &rep);
-	assert_int_equal(rep.workspace_new, 1);
-	vc_trace_fini(&o);
-}
-
 /* A linear layer under autocast with 192 inputs and 768 outputs: a block in float has the size
  * that the rows would have if the gradients were in float, and these are cast later. */
 static struct script autocast(double n, double bytes)
@@ -242,7 +200,6 @@ static void an_optimizer_that_is_silent_later_ends_no_recording(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(maps_of_a_convolution_are_no_rows),
 		cmocka_unit_test(parameters_tell_in_which_type_sums_are),
 		cmocka_unit_test(buffers_are_not_taken_for_data),
 		cmocka_unit_test(an_optimizer_that_is_silent_later_ends_no_recording),

@@ -102,25 +102,6 @@ static void a_bias_has_at_most_a_mebibyte(void **unused)
 	assert_false(bias_of((1 << 20) + 4));
 }
 
-static bool factor_of(uint64_t bytes)
-{
-	struct scene *s = rows_of(2, 4);
-	uint32_t products = take(s, ROWS * bytes, 2), factor = take(s, bytes, 1);
-
-	give(s, products);
-	take(s, 12, 1);
-	give(s, factor);
-	take(s, 12, 1);
-	return sums(s, factor, products);
-}
-
-static void a_factor_per_column_has_at_most_64_kib(void **unused)
-{
-	(void)unused;
-	assert_true(factor_of(1 << 16));
-	assert_false(factor_of((1 << 16) + 4));
-}
-
 static bool borrowed_between(uint64_t bytes)
 {
 	struct scene *s = rows_of(INPUTS, 4 * WIDTH);
@@ -184,7 +165,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_looked_for_among_six_thousand),
 		cmocka_unit_test(a_bias_has_at_most_a_mebibyte),
-		cmocka_unit_test(a_factor_per_column_has_at_most_64_kib),
 		cmocka_unit_test(what_a_product_borrows_stands_between_nothing),
 		cmocka_unit_test(copies_of_half_gradients_are_no_second_layer),
 		cmocka_unit_test(a_gradient_that_goes_once_it_is_copied_is_no_bias),

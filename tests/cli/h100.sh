@@ -26,7 +26,7 @@ done
 # cuDNN takes another plan at another size: its workspace follows no law (style: 3,440,656 bytes at 4, 9,732,112 at 12,
 # 6,586,384 at 24), and where a plan needs none, none is asked for. What the card did lies inside all the same.
 ends() { printf '%s\n' "$out" | tr -d ' \n' | sed -n 's/.*"interval":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/p'; }
-for p in resnet unet style lstm_packed superres vit; do
+for p in unet style lstm_packed superres vit; do
 	run sim --json --no-advice $R/$p-24.vct
 	want=$(value peak_reserved)
 	run sim --json --no-advice $R/$p-4.vct@batch=4 $R/$p-12.vct@batch=12 --set batch=24

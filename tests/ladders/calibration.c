@@ -106,8 +106,8 @@ static void write_line(const struct ladder *l, const size_t *from, size_t k, dou
 		fprintf(lines, "\t%.0f", figure[i]);
 	fprintf(lines, "\t%.5f\t%.5f\t%.5f\t%d\t%d\t%d\t%.6f\t%.0f\t%.0f\t%s\n",
 		(double)r->explained / (double)(r->bytes ? r->bytes : 1), r->unmatched, r->unsure,
-		r->plans, r->steps_known, r->data, p->missed, (double)p->said_low, (double)p->said_high,
-		p->evidence ? p->evidence->name : "same");
+		r->plans, r->steps_known, r->data, p->missed, (double)p->said_low,
+		(double)p->said_high, p->evidence ? p->evidence->name : "same");
 }
 
 /* Take down one prediction: truth, line, best guess, both ends. */

@@ -234,10 +234,12 @@ static void put(char *p, int offset, uint64_t v, size_t width)
 	memcpy(p + offset, &v, width); /* little endian, as every machine CUDA runs on */
 }
 
-static void fill_properties(char *p, int device)
+static int fill_properties(char *p, size_t size, int device)
 {
 	const struct vc_null_card *c = vc_null_card();
-	memset(p, 0, PROPERTIES_SIZE);
+	if (!is_device(device))
+		return vc_runtime_result(vc_null_no_device(device));
+	memset(p, 0, size);
 	snprintf(p, 256, "%s", c->name);
 	memcpy(p + 256, "VLN\0nullgpu\0\0\0\0", 15); /* uuid, see nvmlDeviceGetUUID */
 	p[271] = (char)device;
@@ -265,19 +267,18 @@ static void fill_properties(char *p, int device)
 	};
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
 		put(p, fields[i].offset, fields[i].value, fields[i].width);
+	return 0;
 }
 
-#if VC_CUDA_MAJOR >= 13
-VC_API(int, cudaGetDeviceProperties, char *p, int device)
-#else
-VC_API(int, cudaGetDeviceProperties_v2, char *p, int device)
+#if VC_CUDA_MAJOR < 13
+/* What CUDA 12 knows under the old name ends earlier; cudnn_frontend asks by it. */
+VC_API_RETURNS(cudaGetDeviceProperties, (char *p, int device), fill_properties(p, 728, device))
+#define cudaGetDeviceProperties cudaGetDeviceProperties_v2
 #endif
+VC_API(int, cudaGetDeviceProperties, char *p, int device)
 {
-	if (!is_device(device))
-		return vc_runtime_result(vc_null_no_device(device));
 	vc_null_asks_total(__builtin_return_address(0));
-	fill_properties(p, device);
-	return 0;
+	return fill_properties(p, PROPERTIES_SIZE, device);
 }
 
 /* ---- errors ---- */

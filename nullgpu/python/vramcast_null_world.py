@@ -17,6 +17,7 @@ import sys
 from vramcast_null_said import Said, rank, ranks_decide, short
 
 STORES = ("TCPStore", "FileStore", "HashStore")
+ROOTS = 8  # so many ranks are played because they broadcast numbers
 SMALL = 65536  # bytes of a tensor on the host that ranks tell each other
 MESSAGE = ctypes.c_char_p(b"a message of another rank")  # the stand-ins keep where it lies
 OF_NCCL = "//cuda//"  # in the keys under which PyTorch keeps what a communicator is found by
@@ -269,7 +270,7 @@ class _Lines:
         return line
 
 
-def _collect_objects(torch, c10d, modules, driver):
+def _collect_objects(torch, c10d, modules, driver, roots):
     lines, sent, got, arriving, inside = _Lines(c10d, "told"), {}, {}, [], []
     gather_all, gather_one = c10d.all_gather_object, c10d.gather_object
     broadcast_list = c10d.broadcast_object_list
@@ -325,10 +326,12 @@ def _collect_objects(torch, c10d, modules, driver):
 
     def broadcast(tensor, *args, **names):
         work = send(tensor, *args, **names)
+        root, group, mine = from_root(names, 0, args)
         if arriving:
             tensor.copy_(arriving.pop(0))
+        elif tensor.is_cuda and _decides(tensor):
+            roots.add(root)  # as libnccl hears it
         elif tensor.device.type == "cpu" and tensor.nbytes <= SMALL:
-            root, group, mine = from_root(names, 0, args)
             line = lines.next(group)
             if mine:
                 line.tell(tensor)
@@ -505,19 +508,21 @@ def _places(lines):
             yield "%s: middle of %d" % (name, len(line)), line[len(line) // 2]
 
 
-def _write_roles(path, groups, meshes):
+def _write_roles(path, groups, meshes, roots):
     lines = [line for mesh in meshes for line in _lines(mesh)]
     lines += [("group", list(ranks)) for ranks in sorted(groups)]
     lines.append(("world", list(range(world()))))
     found = {0: "first of all"}
     for what, who in _places(lines):
         found.setdefault(who, what)
+    for who in sorted(roots - {rank()})[:ROOTS]:
+        found.setdefault(who, "broadcasts to rank %d" % rank())
     with open(path, "w") as f:
         for who in found:
             f.write("%d %s\n" % (who, found[who]))
 
 
-def _find_roles(groups):
+def _find_roles(groups, roots):
     path = os.environ.get("VRAMCAST_NULL_ROLES")
     if not path:
         return
@@ -535,12 +540,12 @@ def _find_roles(groups):
             if self.mesh.numel() == world():
                 meshes.append(self)
         DeviceMesh.__init__ = init
-    atexit.register(_write_roles, path, groups, meshes)
+    atexit.register(_write_roles, path, groups, meshes, roots)
     leave, mine = os._exit, os.getpid()
 
     def leave_at_once(status):
         if os.getpid() == mine:  # not a worker's end
-            _write_roles(path, groups, meshes)
+            _write_roles(path, groups, meshes, roots)
         leave(status)
     os._exit = leave_at_once
 
@@ -584,12 +589,12 @@ def start(torch):
     import torch.distributed.rendezvous  # noqa: F401
     import torch.testing._internal.distributed.fake_pg  # noqa: F401  the backend "fake"
     modules = [dist, c10d, sys.modules["torch.distributed.rendezvous"]]
-    groups, driver = set(), ctypes.CDLL(None)
+    groups, roots, driver = set(), set(), ctypes.CDLL(None)
     _take_any_options(c10d)
     _meet_nobody(torch, c10d, modules, driver)
     _watch_groups(c10d, groups)
-    along = _collect_objects(torch, c10d, modules, driver)
+    along = _collect_objects(torch, c10d, modules, driver, roots)
     _send_numbers(c10d, modules, driver, along)
     _collect_on_host(torch, c10d, modules, driver)
     _name_readers(driver)
-    _find_roles(groups)
+    _find_roles(groups, roots)

@@ -33,6 +33,7 @@ int cudaPeekAtLastError(void);
 const char *cudaGetErrorString(int e);
 int cudaSetDevice(int device);
 int cudaGetDeviceCount(int *n);
+int cudaGetDeviceProperties(void *out, int device);
 int cudaGetDeviceProperties_v2(void *out, int device);
 int cudaStreamCreateWithFlags(handle *stream, unsigned flags);
 int cudaStreamSynchronize(handle stream);
@@ -391,6 +392,10 @@ static void test_machine(void)
 	memcpy(&total, properties + 288, sizeof total);
 	ok(strcmp(properties, "Test Card") == 0 && total == 1024 * MIB,
 	   "they are the card asked for");
+	memset(properties, 1, sizeof properties);
+	cudaGetDeviceProperties(properties, 0);
+	ok(strcmp(properties, "Test Card") == 0 && properties[1031] == 1,
+	   "also under the name of CUDA 11, whose structure ends earlier");
 	cudaSetDevice(1);
 	cudaMalloc(&p, 100 * MIB);
 	cudaSetDevice(0);

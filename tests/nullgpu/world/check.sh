@@ -51,7 +51,7 @@ for version in ${TORCH:-2.9.1 newest}; do
 			grep -q "\"verdict\": \"$3\"" "$4"' sh "$TMP/out" "$3" "$4" "$TMP/r.json"
 	}
 	for rank in 0 7; do
-		decides flag $rank 100 fits; decides same $rank 100 fits; decides awaited $rank 80 fits
+		decides flag $rank 100 fits; decides pair $rank 100 fits; decides same $rank 100 fits; decides awaited $rank 80 fits
 		decides half $rank 400 fits; decides loss $rank 3 fits
 		decides store $rank 77 fits; decides announced $rank 100 fits; decides batched $rank 100 fits
 		decides largest $rank 800 undecided; decides derived $rank 1601 undecided; decides host $rank 800 undecided

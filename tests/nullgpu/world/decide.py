@@ -16,6 +16,14 @@ def flag(r, n):
     return 100 if known.item() else 1
 
 
+def pair(r, n):
+    """The first of each two knows it; that one is no role of rank 0's groups."""
+    pairs = [dist.new_group([i, i + 1]) for i in range(0, n, 2)]
+    known = torch.tensor([100 * (r % 2 == 0)], device="cuda")
+    dist.broadcast(known, r - r % 2, group=pairs[r // 2])
+    return known.item()
+
+
 def same(r, n):
     return largest(0, n)
 
@@ -122,7 +130,7 @@ def backward(r, n):
     return size
 
 
-WAYS = {f.__name__: f for f in (flag, same, largest, derived, awaited, half, host, loss, objects, store, key, announced,
+WAYS = {f.__name__: f for f in (flag, pair, same, largest, derived, awaited, half, host, loss, objects, store, key, announced,
                                 batched, growing, backward)}
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 dist.init_process_group("cpu:gloo,cuda:nccl")

@@ -112,7 +112,7 @@ $(BUILD)/vramcast: $(CMD_OBJ) $(BUILD)/libvramcast.a
 $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(CMOCKA_LIBS) $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c %.o,$^) $(BUILD)/libvramcast.a $(CMOCKA_LIBS) $(LIBS)
 
 demo: deps ## install what is missing, build, simulate a real recording on two cards, draw it
 	$(Q)$(MAKE) --no-print-directory all

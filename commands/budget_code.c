@@ -48,7 +48,7 @@ static void say_means(struct vc_emit *e, enum vc_budget_do way)
 		"    if (not tensor.is_cuda or tensor.nbytes < 1 << 16",
 		"            or base.is_leaf and base.requires_grad):",
 		"        return tensor",
-		"    copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)",
+		"    copy = torch.empty_like(tensor, device=\"cpu\", pin_memory=True)",
 		"    return tensor.device, copy.copy_(tensor, non_blocking=True)",
 		"def back(sent):",
 		"    return (sent if isinstance(sent, torch.Tensor) else",
@@ -109,6 +109,6 @@ void vc_budget_paste(struct vc_emit *e, const struct vc_budget *b, const uint8_t
 		again += way != VC_BUDGET_OFFLOAD ? n : 0;
 	}
 	if (again)
-		vc_emit_line(e, "  statistics of batch normalization see each batch twice then; "
-			     "not with 'vramcast run --choice'");
+		vc_emit_line(e, "  statistics of batch normalization, and a cache of keys (turn it "
+			     "off), see each batch twice then; not with 'vramcast run --choice'");
 }

@@ -4,6 +4,7 @@
 
 #include "commands/budget_code.h"
 #include "commands/budget_file.h"
+#include "commands/budget_share.h"
 #include "commands/fit_find.h"
 #include "common/vec.h"
 #include "simulator/search/budget_times.h"
@@ -14,6 +15,8 @@ enum { BISECT = 12, /* replays of choices from one dry run to the next */
        REPLAYS = 400, /* that make one better */
        TRIED = 32,
        REFUSED = 32 /* a share of the target: steps in which a limit is gone away from */ };
+
+#define ROOM (UINT64_C(1) << 40) /* VC_REHEARSE_ROOM */
 
 struct find {
 	struct vc_fit_on on;
@@ -34,7 +37,8 @@ struct find {
 	double cost;              /* of it */
 	bool even; double uniform; /* the fewest modules computed twice, evenly spread */
 	uint64_t least;           /* that any choice took */
-	struct { uint64_t predicted, used; double cost; } tried[TRIED]; size_t runs; /* dry runs */
+	struct vc_budget_try tried[TRIED]; size_t runs; /* dry runs */
+	uint64_t share;           /* percent that torch.compile keeps */
 	size_t replays, enough;
 	char command[400];
 };
@@ -148,6 +152,8 @@ static int begin(void *find, struct vc_rehearsal *h, struct vc_error *err)
 		at += (size_t)snprintf(f->command + at, sizeof(f->command) - at, "%s%s",
 				       i ? " " : "", h->argv[i]);
 	VC_TRY(observe(f, h, err));
+	if (f->b.compiled)
+		return vc_rehearse(h, &f->ran[VC_BUDGET_KEEP], err);
 	f->how = calloc(f->b.n, sizeof(*f->how));
 	f->best = calloc(f->b.n, sizeof(*f->best));
 	VC_HAVE(f->how && f->best, "a choice of modules", err);
@@ -204,7 +210,10 @@ static int replay(struct find *f, struct vc_recording *made, uint64_t target, ui
 	struct vc_plan plan = vc_plan_unlimited(&f->on.plan[0]);
 	double emptying = 0;
 
-	plan.capacity = f->limited ? limit_of(f, target) + vc_plan_beside(&plan) : 0;
+	if (f->limited) {
+		plan.capacity = ROOM;
+		plan.fraction = (double)limit_of(f, target) / (double)ROOM;
+	}
 	VC_TRY(vc_recording_count(made, f->rec[0].device->device, err));
 	*used = 0;
 	for (int i = 0; i < VC_VA_ORDERS + 2 && *used <= target; i++) {
@@ -236,6 +245,10 @@ static int predict(struct find *f, const uint8_t *how, uint64_t target, uint64_t
 	made.meta = &meta;
 	if (r == VC_OK)
 		r = replay(f, &made, target, used, err);
+	/* Small blocks that live a moment longer may take one more of their segments. */
+	if (r == VC_OK)
+		*used = f->limited && *used <= target && target - *used < VC_DEVICE_GRANULE ?
+			target : *used + VC_DEVICE_GRANULE;
 	made.trace.meta = NULL;
 	vc_recording_close(&made);
 	return r;
@@ -444,11 +457,30 @@ static int measure_beside(struct find *f, struct vc_error *err)
 	return VC_OK;
 }
 
+static int prove_compiled(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
+{
+	struct vc_budget_shares s = { .peak = f->peak, .whole = &f->ran[VC_BUDGET_KEEP],
+				      .most = f->on.ask->trials };
+
+	VC_TRY(vc_budget_shares(&s, h, err));
+	memcpy(f->tried, s.tried, s.runs * sizeof(*s.tried));
+	f->runs = s.runs;
+	f->found = s.found;
+	f->share = s.percent;
+	f->used = f->predicted = s.best.used;
+	f->cost = s.best.cost;
+	f->least = s.least;
+	f->b.timed = true;
+	return VC_OK;
+}
+
 static int prove(void *find, struct vc_rehearsal *h, struct vc_error *err)
 {
 	struct find *f = find;
 
-	h->capacity = "1TiB";
+	h->capacity = VC_REHEARSE_ROOM;
+	if (f->b.compiled)
+		return prove_compiled(f, h, err);
 	VC_TRY(measure_beside(f, err));
 	f->least = f->ran[VC_BUDGET_KEEP].used;
 	for (int way = VC_BUDGET_KEEP; way < VC_BUDGET_WAYS; way++) {
@@ -516,6 +548,20 @@ static void say_ways(struct vc_emit *e, const struct find *f)
 			     f->b.timed ? ", which is in that time" : "");
 }
 
+static void say_share(struct vc_emit *e, const struct find *f)
+{
+	char text[32];
+
+	vc_emit_line(e, "torch.compile may keep %" PRIu64 " %% of what it would; a dry run with "
+		     "that needs %s", f->share, vc_bytes_text(f->used, text));
+	vc_emit_line(e, "%s a step once more on the card", cost_text(f, f->cost, text));
+	vc_emit_line(e, "  the least of %zu dry runs; others may take less", f->runs);
+	vc_emit_line(e, "  to paste in front of torch.compile:");
+	vc_emit_line(e, "    import torch._functorch.config");
+	vc_emit_line(e, "    torch._functorch.config.activation_memory_budget = %.2f",
+		     (double)f->share / 100);
+}
+
 static void say_people(struct vc_emit *e, const struct find *f)
 {
 	char need[32], peak[32], least[32];
@@ -523,9 +569,10 @@ static void say_people(struct vc_emit *e, const struct find *f)
 	vc_emit_line(e, "as it is it needs %s; asked for: at most %s",
 		     vc_bytes_text(f->ran[0].used, need), vc_bytes_text(f->peak, peak));
 	if (!f->found) {
-		vc_emit_line(e, "no choice of its %zu modules was found that stays below; the "
-			     "least that was tried needs %s", f->b.n,
-			     vc_bytes_text(f->least, least));
+		vc_emit_line(e, "no choice was found that stays below; the least that was tried "
+			     "needs %s", vc_bytes_text(f->least, least));
+	} else if (f->b.compiled && f->share < 100) {
+		say_share(e, f);
 	} else if (taken(f, VC_BUDGET_KEEP) == f->b.n && !f->limit) {
 		vc_emit_line(e, "nothing has to be computed twice");
 	} else {
@@ -572,6 +619,7 @@ static void say(const void *find, size_t card, struct vc_emit *e)
 	vc_emit_uint(vc_emit_known(e, f->even), "uniform", NULL, (uint64_t)f->uniform);
 	vc_emit_uint(vc_emit_known(e, f->limit), "limit", NULL, f->limit);
 	vc_emit_uint(vc_emit_known(e, f->limit), "flushes", NULL, f->flushes);
+	vc_emit_uint(vc_emit_known(e, f->b.compiled && f->found), "share", NULL, f->share);
 	vc_emit_array(e, "tried", NULL);
 	for (size_t i = 0; i < f->runs; i++) {
 		vc_emit_object(e, NULL, NULL);
@@ -604,8 +652,8 @@ static int find_budget(const struct vc_fit_ask *ask, size_t argc, char **argv,
 	int r = vc_fit_take(&steps, &f, argc, argv, con);
 
 	if (r == FITS && ask->save) {
-		int lost = vc_budget_save(&f.b, f.best, f.limit, f.command, f.used,
-					  ask->save, &con->err);
+		int lost = vc_budget_save(&f.b, f.best, &(struct vc_budget_made){ f.limit, f.share,
+					  f.used, f.command }, ask->save, &con->err);
 
 		r = lost < 0 ? lost : r;
 	}

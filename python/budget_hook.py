@@ -3,7 +3,8 @@
 change_hook.py.
 
 VRAMCAST_BUDGET is {"observe": true}, or {"units": [{"name": "GPT2LMHeadModel/transformer.h.0", "do": "recompute"}, ...]};
-"timed": true: kernels tell of the marks, too; "limit": bytes that the allocator may reserve.
+"timed": true: kernels tell of the marks, too; "limit": bytes that the allocator may reserve; "share": percent of what it would
+that torch.compile may keep, where that decides in place of units.
 A unit is the calls of one module; its name is the class of the outermost module that is called, and its own in there.
 What is done with one is a method of _Budget. Marks in the recording say which units there are ("budget unit NAME") and
 where their passes begin and end: "budget F 3", "budget E 3", "budget B 3" (its backward pass)."""
@@ -51,7 +52,7 @@ class _Budget:
         import weakref
         self.torch, self.state = torch, threading.local()
         self.observes, self.timed, self.done = plan.get("observe"), plan.get("timed"), {}
-        self.limit = plan.get("limit")
+        self.limit, self.share = plan.get("limit"), plan.get("share")
         self.units = {u["name"]: (i, u["do"]) for i, u in enumerate(plan.get("units", ()))}
         self.by_module = weakref.WeakKeyDictionary()  # module: (number, what is done), once its root was called
         self.roots, self.seen = weakref.WeakKeyDictionary(), {}
@@ -109,11 +110,18 @@ class _Budget:
                 return this.run(layer, unit, original, args, kwargs)
             finally:
                 above.pop()
-        module._call_impl = _vramcast_call
+        if self.share is None:
+            module._call_impl = _vramcast_call
         compiles, backward = self.torch.compile, self.torch.autograd.backward
 
         def _vramcast_compile(*args, **kwargs):
             this.tell("compiled")
+            if this.observes:  # it would look into what stands around the calls
+                module._call_impl = original
+            if this.share is not None:
+                from torch._functorch import config
+                config.activation_memory_budget = this.share / 100
+                this.done["share"] = this.share
             return compiles(*args, **kwargs)
 
         def _vramcast_backward(*args, **kwargs):
@@ -317,7 +325,7 @@ class _Budget:
 
     def report(self, path):
         with open("%s.%d" % (path, os.getpid()), "w") as out:
-            out.write("%d %d\n" % (len(self.done), len(self.units)))
+            out.write("%d %d\n" % (len(self.done), len(self.units) or self.share is not None))
 
 
 def _vramcast_budget(torch, plan, path):

@@ -220,6 +220,7 @@ check-budget: all ## others' programs below 50, 65 and 80 % of what they need (T
 	$(Q)TMP=$$(mktemp -d) && export TMP && VRAMCAST='$(abspath $(BUILD)/vramcast)' PYTHON='$(TORCH_PYTHON)' ONLY='$(ONLY)' OUT='$(OUT)' \
 		nice -n 10 '$(TORCH_PYTHON)' tests/budget/check.py; r=$$?; rm -rf "$$TMP"; exit $$r
 .PHONY: check-budget
+$(BUILD)/tests/test_budget_code: $(BUILD)/commands/budget_code.o $(BUILD)/commands/hook_text.o
 BISECT_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast-bisect
 check-bisect: all ## planted regressions are named by bisect, among commits and releases (TORCH_PYTHON=python; ONLY=NAME; fetches wheels)
 	$(Q)V=1 ONLY='$(ONLY)' BISECT_CACHE='$(BISECT_CACHE)' $(RUN_TESTS) tests/bisect/check.sh

@@ -46,16 +46,19 @@ int vc_budget_units(struct vc_budget *b, const struct vc_trace *t, struct vc_err
 	for (size_t i = 0; i < t->n; i++) {
 		const char *text = t->ev[i].kind == VC_EV_MARK ? label_of(t, &t->ev[i]) : "";
 
-		if (!strcmp(text, "budget compiled"))
-			return vc_fail(err, VC_ENOSUP, "the program uses torch.compile, which "
-				       "decides itself what it keeps: nothing is chosen for it");
+		b->compiled |= !strcmp(text, "budget compiled");
 		if (strncmp(text, "budget unit ", 12))
 			continue;
 		VC_HAVE(vc_vec_one(b->at, b->n), "the modules of a program", err);
 		b->at[b->n] = (struct vc_budget_unit){ .name = strdup(text + 12) };
 		VC_HAVE(b->at[b->n++].name, "the modules of a program", err);
 	}
-	return b->n ? VC_OK : vc_fail(err, VC_ENOSUP, "no module was seen to keep anything for a "
+	if (b->compiled) {
+		vc_budget_fini(b);
+		b->compiled = true;
+	}
+	return b->n || b->compiled ? VC_OK :
+		vc_fail(err, VC_ENOSUP, "no module was seen to keep anything for a "
 				      "backward pass: there is nothing to compute twice");
 }
 

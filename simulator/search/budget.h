@@ -28,6 +28,7 @@ struct vc_budget {
 	uint64_t host;          /* bytes that may be sent there at a time */
 	double price;           /* of each of these, while it is searched */
 	bool timed;             /* costs are ns; else bytes that are written once more */
+	bool compiled;          /* torch.compile decides what is kept: there are no units */
 	bool unproven;          /* a choice among too many: the cheapest may be another one */
 };
 
@@ -41,7 +42,8 @@ struct vc_budget_run {
 	size_t steps;
 };
 
-/* The units that a run with {"observe": true} told of; none: VC_ENOSUP. */
+/* The units that a run with {"observe": true} told of; none of a program that is not compiled:
+ * VC_ENOSUP. */
 int vc_budget_units(struct vc_budget *b, const struct vc_trace *observed, struct vc_error *err);
 /* What they keep, need and cost, from run[VC_BUDGET_WAYS]. A way whose run does not call the same
  * units can not be gone; that is VC_ENOSUP of recomputing. */

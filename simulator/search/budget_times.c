@@ -26,15 +26,32 @@ static size_t count_marks(const struct vc_recording *rec)
 	return n;
 }
 
-int vc_budget_times(struct vc_budget_run *r, const struct vc_recording *rec, struct vc_error *err)
+static int profile(struct vc_profile *p, const struct vc_recording *rec, struct vc_error *err)
 {
 	uint16_t device = rec->device->device;
+
+	VC_TRY(vc_profile_add(p, rec->trace.ev, rec->trace.n, device, rec->meta, err));
+	return vc_profile_finish(p, 0, device, rec->meta, err);
+}
+
+int vc_budget_step(const struct vc_recording *rec, double *ns, struct vc_error *err)
+{
+	struct vc_profile p = { 0 };
+	int r = profile(&p, rec, err);
+
+	*ns = 0;
+	for (size_t i = 0; r == VC_OK && p.steps && i < p.n; i++)
+		*ns += (double)(p.op[i].end - p.op[i].start) / (double)p.steps;
+	vc_profile_fini(&p);
+	return r;
+}
+
+int vc_budget_times(struct vc_budget_run *r, const struct vc_recording *rec, struct vc_error *err)
+{
 	struct vc_profile p = { 0 };
 	size_t marks = 0;
-	int code = vc_profile_add(&p, rec->trace.ev, rec->trace.n, device, rec->meta, err);
+	int code = profile(&p, rec, err);
 
-	if (code == VC_OK)
-		code = vc_profile_finish(&p, 0, device, rec->meta, err);
 	if (code == VC_OK && p.n && p.steps) {
 		vc_sort(p.op, p.n, sizeof(*p.op), by_launch);
 		r->kernel = calloc(p.n, sizeof(*r->kernel));

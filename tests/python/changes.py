@@ -27,6 +27,7 @@ class Module:
     def __call__(self, *args): return self._call_impl(*args)
     def parameters(self): return [self.weight]
     def modules(self): return [self]
+    def named_modules(self): return [("", self)]
     def to(self, dtype): self.weight.dtype = dtype; return self
     def cuda(self): return self
     def zero_grad(self): log.append("zero")
@@ -43,6 +44,7 @@ class GradScaler:
     def step(self, o): log.append("scaled"); o.step()
     def update(self): log.append("update")
     def unscale_(self, o): log.append("unscale")
+compile = lambda f: f
 clip = lambda *args: log.append("clip")
 autograd = types.SimpleNamespace(backward=lambda x: log.append("autocast" if state["autocast"] else "backward"),
                                  grad=lambda x: None)
@@ -93,11 +95,10 @@ with open(os.path.join(folder, "site", "torch.py"), "w") as out:
     out.write(TORCH)
 
 
-def made(what, change, program, said, report):
+def made(what, change, program, said, report, by="VRAMCAST_CHANGE"):
     global n, bad
     n += 1
-    env = {**os.environ, "PYTHONPATH": f"{folder}:{folder}/site", "VRAMCAST_CHANGE": change,
-           "VRAMCAST_CHANGE_REPORT": os.path.join(folder, "report")}
+    env = {**os.environ, "PYTHONPATH": f"{folder}:{folder}/site", by: change, by + "_REPORT": os.path.join(folder, "report")}
     ran = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
     got = ""
     for name in os.listdir(folder):
@@ -152,5 +153,17 @@ made("a setting of the library", "set:backends.cudnn.deterministic=True\nset:bac
      "import torch, torch.backends.cudnn; print(torch.backends.cudnn.deterministic, torch.backends.budget)", "True 0.5", "set 1")
 made("convolutions go to the other layout, once", "channels_last", CONVOLUTION + "c(1); c(2); print(*c.log)", "to 3d call call", "channels_last 1")
 made("a program without convolutions", "channels_last", CONVOLUTION, "", "channels_last 0")
+made("the allocator is limited before the first module is called", '{"limit": 250, "units": [{"name": "Net/", "do": "keep"}]}', NET + '''
+torch.cuda.is_available, torch.cuda.current_device = lambda: True, lambda: 0
+torch.cuda.get_device_properties = lambda device: torch.types.SimpleNamespace(total_memory=1000)
+torch.cuda.set_per_process_memory_fraction = torch.log.append
+net.forward = lambda x: torch.log.append("call")
+net(x); net(x); print(*torch.log)''', "0.25 call call", "1 1", "VRAMCAST_BUDGET")
+made("torch.compile may keep less, and modules are called as they are", '{"share": 40, "units": []}', NET + '''
+config = torch.types.SimpleNamespace(activation_memory_budget=1.0)
+torch.sys.modules["torch._functorch"] = torch.types.SimpleNamespace(config=config)
+print(config.activation_memory_budget, torch.compile(net)(x), config.activation_memory_budget)''',
+     "1.0 (False, 'float32') 0.4", "1 1", "VRAMCAST_BUDGET")
+made("a program that does not compile", '{"share": 40, "units": []}', NET + "net(x)", "", "", "VRAMCAST_BUDGET")
 print(f"1..{n}")
 sys.exit(bad)

@@ -252,6 +252,40 @@ static void callers_let_go(void **unused)
 	free(t.ev);
 }
 
+/* What the first gives on both keep, and only the second says until when. */
+static void marks_tell_who_keeps(void **unused)
+{
+	struct vc_budget_unit at[2] = { { .name = NULL } };
+	const struct vc_budget b = { .at = at, .n = 2 };
+	const uint8_t how[] = { VC_BUDGET_OFFLOAD, VC_BUDGET_KEEP };
+	struct made kept, again, sent;
+	struct vc_budget_run run[VC_BUDGET_WAYS];
+
+	(void)unused;
+	for (int told = 0; told < 2; told++) {
+		struct vc_error err = { 0 };
+		struct vc_trace t = { .n = 0 };
+		struct vc_meta meta;
+		size_t i = 0;
+
+		make_both(&kept, &again, run);
+		make_sent(&sent);
+		run[VC_BUDGET_OFFLOAD].t = &sent.t;
+		while (kept.ev[i].kind != VC_EV_ALLOC || kept.ev[i].id != 4)
+			i++;
+		kept.ev[i].addr = 4096;
+		i = kept.t.n - 5; /* in front of B 0 */
+		memmove(&kept.ev[i + 1], &kept.ev[i], 5 * sizeof(*kept.ev));
+		size_t n = kept.t.n;
+		kept.t.n = i;
+		mark(&kept, told ? "budget drops 1 4096" : "something else");
+		kept.t.n = n + 1;
+		assert_int_equal(vc_budget_splice(&b, run, how, &t, &meta, &err), 0);
+		assert_int_equal(most_live(&t), (told ? 6500 : 6400) << 10);
+		free(t.ev);
+	}
+}
+
 static void runs_say_what_modules_need(void **unused)
 {
 	struct vc_budget_unit at[2] = { { .name = NULL } };
@@ -341,6 +375,7 @@ int main(void)
 		cmocka_unit_test(kernels_say_what_it_costs),
 		cmocka_unit_test(runs_become_one),
 		cmocka_unit_test(callers_let_go),
+		cmocka_unit_test(marks_tell_who_keeps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* budget_share.h - fit --find budget where torch.compile decides what is kept: how large a share of
+ * it (torch._functorch.config.activation_memory_budget), tried in dry runs. What they need does not
+ * always grow with the share. */
+#pragma once
+
+#include "commands/rehearsal.h"
+
+struct vc_budget_shares {
+	uint64_t peak;                  /* that is asked for */
+	const struct vc_kept *whole;    /* the run with all of it */
+	uint64_t most;                  /* dry runs */
+	bool found; uint64_t percent;   /* the least time of those that stay below */
+	struct vc_budget_try { uint64_t predicted, used; double cost; } best, tried[32];
+	size_t runs;
+	uint64_t least;                 /* that any of them needs */
+};
+
+int vc_budget_shares(struct vc_budget_shares *s, struct vc_rehearsal *h, struct vc_error *err);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_budget_code.c - the code to paste for each thing that is done with a module, run by
+ * tests/python/budget_code.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "commands/budget_code.h"
+
+static void pasted_code_runs(void **state)
+{
+	struct vc_budget_unit unit[] = { { .name = (char[]){ "Net/kept" } },
+					 { .name = (char[]){ "Net/twice" } },
+					 { .name = (char[]){ "Net/products" } },
+					 { .name = (char[]){ "Net/sent" } } };
+	const uint8_t how[] = { VC_BUDGET_KEEP, VC_BUDGET_RECOMPUTE, VC_BUDGET_PRODUCTS,
+				VC_BUDGET_OFFLOAD };
+	const struct vc_budget b = { .at = unit, .n = 4 };
+	struct vc_error err = { 0 };
+	struct vc_emit *e = vc_emit_file(NULL, VC_EMIT_TEXT, &err);
+	char command[400];
+	FILE *f;
+
+	(void)state;
+	if (system("command -v python3 > /dev/null"))
+		skip();
+	assert_non_null(e);
+	vc_emit_object(e, NULL, "");
+	vc_budget_paste(e, &b, how, 1 << 30);
+	vc_emit_end(e);
+	char *text = vc_emit_take(e, NULL, &err);
+	assert_non_null(text);
+	snprintf(command, sizeof(command), "%s tests/python/budget_code.py", getenv("PYTHON") ?
+		 getenv("PYTHON") : "python3");
+	f = popen(command, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	free(text);
+	assert_int_equal(pclose(f), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(pasted_code_runs) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

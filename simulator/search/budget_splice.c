@@ -41,6 +41,7 @@ struct splice {
 	uint64_t *id[VC_BUDGET_WAYS]; /* of a run, by block */
 	struct end *goes;       /* by block */
 	bool *live;
+	size_t looked[VC_BUDGET_WAYS]; /* events of a run up to there, for what it asked for once */
 	struct late { uint64_t *at; size_t n; } *late; /* by part: what goes at no event of it */
 	struct vc_trace *out;
 	uint64_t now, before;   /* times, of the spliced run and of the one it comes from */
@@ -363,6 +364,24 @@ static int put_late(struct splice *s, size_t k, size_t event, size_t asked, stru
 	return VC_OK;
 }
 
+/* What a library asks for once and never gives back (a workspace), where it is first used, and run
+ * `way` used it in an earlier part than the choice, which takes part k from it. */
+static int put_once(struct splice *s, size_t way, size_t k, struct vc_error *err)
+{
+	const struct run *r = &s->run[way];
+
+	for (size_t *i = &s->looked[way]; way && *i < r->cut[k].from; (*i)++) {
+		struct vc_event e = r->t->ev[*i];
+		uint64_t block = is_block(r, &e) && e.kind == VC_EV_ALLOC &&
+				 r->end[e.id].cut == NEVER ? r->same[e.id] : 0;
+
+		e.time_ns = s->before;
+		if (block && !s->live[block] && !s->id[VC_BUDGET_KEEP][block])
+			VC_TRY(put_alloc(s, way, k, &e, err));
+	}
+	return VC_OK;
+}
+
 static int put_all(struct splice *s, struct vc_error *err)
 {
 	for (size_t k = 0; k < s->run[0].cuts; k++) {
@@ -370,6 +389,7 @@ static int put_all(struct splice *s, struct vc_error *err)
 		size_t from = r->cut[k].from, asked = 0;
 
 		s->before = from < r->t->n ? r->t->ev[from].time_ns : 0;
+		VC_TRY(put_once(s, way_of(s, k), k, err));
 		for (size_t i = from; i < cut_end(r, k); i++) {
 			if (is_block(r, &r->t->ev[i]) && r->t->ev[i].kind == VC_EV_ALLOC)
 				VC_TRY(put_late(s, k, i, asked++, err));

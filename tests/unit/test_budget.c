@@ -286,6 +286,35 @@ static void marks_tell_who_keeps(void **unused)
 	}
 }
 
+/* Where all are computed twice it is the second, which goes back first, that needs it first. */
+static void what_is_made_once_is_made_later(void **unused)
+{
+	struct vc_budget_unit at[2] = { { .name = NULL } };
+	const struct vc_budget b = { .at = at, .n = 2 };
+	struct made kept, again;
+	struct vc_budget_run run[VC_BUDGET_WAYS];
+
+	(void)unused;
+	for (uint8_t which = 0; which < 4; which++) {
+		struct vc_error err = { 0 };
+		struct vc_trace t = { .n = 0 };
+		struct vc_meta meta;
+		size_t made = 0;
+
+		make_both(&kept, &again, run);
+		size_t i = again.t.n - 10; /* behind B 1 */
+		memmove(&again.ev[i + 1], &again.ev[i], 10 * sizeof(*again.ev));
+		again.ev[i] = (struct vc_event){ .kind = VC_EV_ALLOC, .id = 15, .size = 7 << 10 };
+		again.t.n++;
+		assert_int_equal(vc_budget_splice(&b, run, (uint8_t[]){ which & 1, which >> 1 }, &t,
+						  &meta, &err), 0);
+		for (i = 0; i < t.n; i++)
+			made += t.ev[i].kind == VC_EV_ALLOC && t.ev[i].size == 7 << 10;
+		assert_int_equal(made, which != 0);
+		free(t.ev);
+	}
+}
+
 static void runs_say_what_modules_need(void **unused)
 {
 	struct vc_budget_unit at[2] = { { .name = NULL } };
@@ -376,6 +405,7 @@ int main(void)
 		cmocka_unit_test(runs_become_one),
 		cmocka_unit_test(callers_let_go),
 		cmocka_unit_test(marks_tell_who_keeps),
+		cmocka_unit_test(what_is_made_once_is_made_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

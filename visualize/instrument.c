@@ -403,6 +403,22 @@ static void sheet_fini(struct sheet *d)
 	vc_classes_fini(&d->classes);
 }
 
+/* How much later it began than the first of all, where all ran at once; else 0. */
+static uint64_t later(const struct vc_result *runs, size_t n, size_t i)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (size_t k = 0; k < n; k++) {
+		uint64_t start = runs[k].meta ? runs[k].meta->start_unix_ns : 0;
+
+		if (n < 2 || (k && !vc_met(runs, &runs[k])))
+			return 0;
+		start += runs[k].curve.at[0].first_ns;
+		first = start < first ? start : first;
+	}
+	return runs[i].meta->start_unix_ns + runs[i].curve.at[0].first_ns - first;
+}
+
 int vc_instrument_write(struct vc_svg *out, const struct vc_result *runs, size_t n, bool by_time,
 			struct vc_error *err)
 {
@@ -423,6 +439,8 @@ int vc_instrument_write(struct vc_svg *out, const struct vc_result *runs, size_t
 					     (uint32_t)(COLUMNS / most), NULL, err);
 		if (!rc)
 			rc = write_run(&d, name, err);
+		if (!rc && by_time)
+			vc_svg_put(out, "clock %u\n", later(runs, most, i));
 		sheet_fini(&d);
 	}
 	vc_svg_put(out, "</template>\n");

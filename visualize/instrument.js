@@ -16,7 +16,7 @@ report.look = function () {
 		for (const line of text.split("\n")) {
 			const at = line.indexOf(" "), name = line.slice(0, at), rest = line.slice(at + 1), v = rest.split(" ");
 			if (name === "axis") byTime = rest === "time";
-			else if (name === "run") runs.push(r = { name: rest, kinds: [], files: [], frames: [null], steps: [] });
+			else if (name === "run") runs.push(r = { name: rest, clock: 0, kinds: [], files: [], frames: [null], steps: [] });
 			else if (name === "unit") [r.unit, r.grain] = v.map(Number);
 			else if (name === "card") [r.capacity, r.base] = v.map(Number);
 			else if (name === "kind") r.kinds.push({ slot: +v[0], klass: v[1], name: v.slice(2).join(" "), at: null });
@@ -28,6 +28,7 @@ report.look = function () {
 			else if (name === "blocks") r.all = +v[0];
 			else if (name === "oom") r.oom = { event: +v[0], request: +v[1] };
 			else if (name === "peak") r.peak = +rest;
+			else if (name === "clock") r.clock = +rest;
 			else if (name) r[name] = sums(at < 0 ? [] : v, ["reserved", "size"].includes(name) ? r.unit : ["addr", "segaddr", "segsize"].includes(name) ? r.grain : 1);
 		}
 		runs.forEach(finish);
@@ -35,6 +36,10 @@ report.look = function () {
 	}
 	function finish(r) {
 		r.n = r.event.length;
+		if (r.clock && r.time) { // runs that met stand on one clock; what is said of one counts from its own start
+			r.time = r.time.map(t => t + r.clock);
+			r.end.time += r.clock;
+		}
 		r.used = r.event.map((_, i) => r.kinds.reduce((sum, k) => sum + (k.at ? k.at[i] : 0), 0));
 		r.segments = (r.segsize || []).map((size, i) => ({ size, addr: r.segaddr[i], born: r.segborn[i], died: r.segdied[i], pool: r.segpool[i] }))
 			.sort((a, b) => a.addr - b.addr);
@@ -98,7 +103,10 @@ report.look = function () {
 		return r.time[i] + (e > r.event[i] ? Math.min(1, (event - r.event[i]) / (e - r.event[i])) : 0) * (t - r.time[i]);
 	}
 	function column(r) { return before(starts(r), look.at); }
-	function moment(r, i) { return (r.momenttime ? span(r.momenttime[i]) + ", " : "") + "event " + count(r.moment[i]); }
+	function moment(r, i) {
+		const all = r.clock ? " (" + span(r.momenttime[i] + r.clock) + " on the clock of all)" : "";
+		return (r.momenttime ? span(r.momenttime[i]) + all + ", " : "") + "event " + count(r.moment[i]);
+	}
 	function fits(b) {
 		return b.size >= look.least && !look.hidden.has(b.kind) && (!look.text || stack(b).join("\n").toLowerCase().includes(look.text));
 	}
@@ -379,7 +387,7 @@ report.look = function () {
 		look.byTime = true;
 		const t = axisOf(r, event);
 		look.byTime = was;
-		return t;
+		return t - r.clock;
 	}
 
 	// ---- what a person does ----
@@ -388,7 +396,7 @@ report.look = function () {
 		const range = look.first > 0 || look.last < whole();
 		const others = location.hash.slice(1).split("&").filter(p => p && !/^[te]=/.test(p)).concat(""); // of the page around it
 		history.replaceState(null, "", "#" + others.join("&") + (look.byTime ? "t=" : "e=") + (range ? show(look.first) + "-" + show(look.last) + "@" : "") +
-			show(look.byTime ? r.momenttime[column(r)] : r.moment[column(r)]));
+			show(look.byTime ? r.momenttime[column(r)] + r.clock : r.moment[column(r)]));
 	}
 	function moveTo(at, quiet) {
 		look.at = Math.max(0, Math.min(at, whole()));

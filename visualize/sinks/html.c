@@ -89,23 +89,32 @@ static void settings(struct report *d)
 		   "this run", text);
 }
 
-/* What runs that share a card need of it together. */
-static void shared(struct report *d)
+/* What runs that share a card need of it together: where that is more than there is (`lacks`), and
+ * else. true: something is said. */
+static bool shared(const struct report *d, bool lacks, char *buf, size_t cap)
 {
 	struct vc_named of[VC_TOGETHER], by_card[VC_TOGETHER];
 	size_t on[VC_TOGETHER], n = d->n < VC_TOGETHER ? d->n : VC_TOGETHER, cards;
-	char text[VC_SAY];
 
 	for (size_t i = 0; i < n; i++)
 		of[i] = (struct vc_named){ "", &d->runs[i] };
-	cards = vc_shared_cards(of, n, by_card, on);
+	cards = n > 1 ? vc_shared_cards(of, n, by_card, on) : 0;
 	for (size_t c = 0, from = 0; c < cards; from += on[c++]) {
 		struct vc_together t = vc_together_walk(by_card + from, on[c], NULL, NULL);
 
-		vc_together_text(by_card + from, on[c], text, sizeof(text));
-		vc_svg_put(&d->out, "<p class=\"r-verdict r-%s\">%e.</p>\n",
-			   t.room && t.most > t.room ? "bad" : "fg", text);
+		if ((t.room && t.most > t.room) == lacks) {
+			vc_together_text(by_card + from, on[c], buf, cap);
+			return true;
+		}
 	}
+	return false;
+}
+
+/* The answer: of runs that do not fit together, that. */
+static void headline(const struct report *d, char *buf, size_t cap)
+{
+	if (!shared(d, true, buf, cap))
+		vc_answer_text(d->runs, vc_curve_reads_by_time(d->runs), buf, cap);
 }
 
 /* Of several runs what tells them apart, the recording and device included where they differ. */
@@ -128,15 +137,16 @@ static void verdict(struct report *d)
 	const char *color;
 	const struct vc_result *r = d->runs;
 
-	vc_answer_text(r, vc_curve_reads_by_time(r), name, sizeof(name));
+	headline(d, name, sizeof(name));
 	vc_svg_put(&d->out, "<h1>%e</h1>\n", name);
 	vc_place_text(r, text, sizeof(text));
 	vc_svg_put(&d->out, "<p class=\"r-mut\">%e</p>\n", text);
 	vc_verdict_word(r, &color);
 	vc_reason_text(r, text, sizeof(text));
-	vc_svg_put(&d->out, "<p class=\"r-verdict r-%s\">%e</p>\n", color, text);
-	if (d->n > 1)
-		shared(d);
+	if (!shared(d, true, name, sizeof(name)))
+		vc_svg_put(&d->out, "<p class=\"r-verdict r-%s\">%e</p>\n", color, text);
+	if (shared(d, false, text, sizeof(text)))
+		vc_svg_put(&d->out, "<p>%e.</p>\n", text);
 	vc_trust_text(r, text, sizeof(text));
 	if (*text)
 		vc_svg_put(&d->out, "<p class=\"r-mut\">Level of trust: %e.</p>\n", text);
@@ -514,7 +524,7 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 		vc_svg_fini(&d.out);
 		return VC_OK;
 	}
-	vc_answer_text(runs, vc_curve_reads_by_time(runs), title, sizeof(title));
+	headline(&d, title, sizeof(title));
 	head(&d, *d.cfg->title ? d.cfg->title : title);
 	rc = vc_classes_init(&d.classes, runs, err);
 	if (!rc)

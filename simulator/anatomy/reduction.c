@@ -113,6 +113,27 @@ bool vc_reduction_rows(uint64_t n, uint64_t partial, uint64_t semaphores,
 	return true;
 }
 
+/* flexible_launch_configs in aten/src/ATen/native/cuda/Normalization.cuh (channels-last kernels,
+ * which also serve two-dimensional inputs): OPTIMAL_TILE_W 32, MAX_BLOCK_SIZE 512,
+ * ELEMENTS_PER_THREAD 16, MAX_H_BLOCK 128, and no cooperation below 8 blocks. */
+bool vc_norm_scratch(uint64_t n, uint64_t rows, unsigned copies, uint64_t *partial,
+		     uint64_t *semaphores)
+{
+	if (!n || !rows)
+		return false;
+	uint64_t x = least(pow2_below(n), 32);
+	uint64_t y = least(pow2_below(up(rows, 16)), 512 / x);
+
+	if (x * y != 512)
+		x = least(pow2_below(n), 512 / y);
+	uint64_t blocks = least(up(rows, y * 16), 128);
+	if (blocks < 8)
+		return false;
+	*partial = (uint64_t)copies * n * blocks * ACC;
+	*semaphores = 4 * up(n, x);
+	return true;
+}
+
 uint32_t vc_threads_per_sm(int major, int minor)
 {
 	if (major == 7 && minor == 5)

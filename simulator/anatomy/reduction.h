@@ -21,5 +21,10 @@ bool vc_reduction_rows(uint64_t n, uint64_t partial, uint64_t semaphores,
 		       const struct vc_reduction_card *card, uint64_t *least, uint64_t *most,
 		       enum vc_limit *limit);
 
+/* Scratch of batch normalisation over a [rows, n] input: `copies` arrays of n floats per block (4
+ * forward, 2 backward). False: none, the input being short. */
+bool vc_norm_scratch(uint64_t n, uint64_t rows, unsigned copies, uint64_t *partial,
+		     uint64_t *semaphores);
+
 /* Resident threads of one multiprocessor by compute capability (CUDA programming guide). */
 uint32_t vc_threads_per_sm(int cc_major, int cc_minor);

@@ -332,23 +332,6 @@ static double alone(const struct vc_take *a, size_t na, const uint32_t *match)
 	return all > 0 ? none / all : 0;
 }
 
-/* Where the squares are the rule the parameter is the side of a picture, and attention over its
- * patches grows with the fourth power. */
-static bool is_side(const struct vc_take *a, size_t na, const struct vc_take *b,
-		    const uint32_t *match, double ratio)
-{
-	size_t linear = 0, square = 0;
-
-	for (size_t i = 0; i < na; i++) {
-		if (match[i] == VC_UNMATCHED)
-			continue;
-		double size = (double)a[i].size, other = (double)b[match[i]].size;
-		linear += fabs(size * ratio - other) < 0.5;
-		square += fabs(size * ratio * ratio - other) < 0.5;
-	}
-	return square > 8 * linear;
-}
-
 static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
 		     double ratio, uint32_t *match, struct vc_error *err)
 {
@@ -366,7 +349,7 @@ static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b
 
 		if (k && !holes(match, na))
 			break; /* nothing is better */
-		if (k == 2 && alone(a, na, match) < POWERS_FROM && !is_side(a, na, b, match, ratio))
+		if (k == 2 && alone(a, na, match) < POWERS_FROM)
 			break; /* small numbers are powers of small ratios by chance too often */
 		rc = vc_align(a, na, b, nb, &r, k ? next : match, err);
 		if (!rc && k && holes(next, na) < holes(match, na))

@@ -165,14 +165,10 @@ void vc_family_ask_cudnn(struct vc_family *f, const struct vc_answers *answers)
 	f->held.from = NULL;
 }
 
-struct vc_reduction_card vc_family_card(const struct vc_family *f)
+struct vc_reduction_card vc_family_card(const struct vc_family *f, bool *known)
 {
+	*known = f->card_known;
 	return f->recorded;
-}
-
-bool vc_family_card_known(const struct vc_family *f)
-{
-	return f->card_known;
 }
 
 double vc_family_value(const struct vc_family *f, size_t recording, const char *name)

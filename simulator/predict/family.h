@@ -89,9 +89,8 @@ void vc_family_free(struct vc_family *f); /* NULL is fine */
 /* The card that was recorded on: it decides some workspace sizes. Unless told it is the card whose
  * sizes the recordings show, and 132 multiprocessors when they show none. */
 void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *card);
-struct vc_reduction_card vc_family_card(const struct vc_family *f);
-/* Did somebody tell, or do the recordings show it? */
-bool vc_family_card_known(const struct vc_family *f);
+/* known: did somebody tell, or do the recordings show it? */
+struct vc_reduction_card vc_family_card(const struct vc_family *f, bool *known);
 
 /* From now on workspace of convolutions is what these say, where that explains the recordings.
  * Lent; before the first prediction. */

@@ -2,10 +2,6 @@
 /* laws.c - the lowest-degree law that is exact on all recordings, else a flagged guess. */
 #include "simulator/predict/laws.h"
 
-#define BESIDE 0.25/* of the smallest sample: rounding, not another algorithm */
-
-#define NEARLY 0.01/* of what the samples differ by: a line of numbers that were rounded */
-
 #define SHIFTED 8  /* units more or less than the parameter says: tokens, frames */
 
 static double raw(const struct vc_law *l, double x)
@@ -88,30 +84,12 @@ static struct vc_law curve(const struct vc_sample *s)
 	return l;
 }
 
-/* The line through two of the samples that misses the others least. Lengths that are divided and
- * rounded up lie beside a line, and the last two of them show its slope badly. */
-static struct vc_law fairest(const struct vc_sample *s, size_t n)
-{
-	struct vc_law best = line(&s[n - 2], &s[n - 1], 0);
-
-	for (size_t i = 0; i + 1 < n; i++)
-		for (size_t j = i + 1; j < n; j++) {
-			struct vc_law l = line(&s[i], &s[j], 0);
-
-			if (l.b > 0 && miss(&l, s, n) <= BESIDE * s[0].y &&
-			    miss(&l, s, n) < miss(&best, s, n))
-				best = l;
-		}
-	return best;
-}
-
 /* Neither constant nor proportional nor a line: the size belongs to an algorithm that changes with
  * x. Growth goes on along the last two samples, what shrank is held at its largest, and nothing
- * becomes smaller than it was seen, but what lies on a line but for rounding. */
+ * becomes smaller than it was seen. */
 static struct vc_law step(const struct vc_sample *s, size_t n)
 {
-	struct vc_law l = fairest(s, n);
-	double most;
+	struct vc_law l = line(&s[n - 2], &s[n - 1], 0);
 
 	if (s[n - 1].y < s[n - 2].y) {
 		l = (struct vc_law){ .a = s[n - 2].y };
@@ -120,13 +98,9 @@ static struct vc_law step(const struct vc_sample *s, size_t n)
 	}
 	l.kind = VC_LAW_STEP;
 	l.residual = miss(&l, s, n);
-	l.least = most = s[0].y;
-	for (size_t i = 1; i < n; i++) {
+	l.least = s[0].y;
+	for (size_t i = 1; i < n; i++)
 		l.least = fmin(l.least, s[i].y);
-		most = fmax(most, s[i].y);
-	}
-	if (n > 2 && l.b > 0 && l.residual <= NEARLY * (most - l.least))
-		l.least = 0;
 	return l;
 }
 

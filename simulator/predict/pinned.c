@@ -42,39 +42,27 @@ void vc_pinned_fini(struct vc_family *f)
 	free(f->pinned);
 }
 
-static bool is_power(double v)
-{
-	int exponent;
-
-	return v >= 1 && frexp(v, &exponent) == 0.5;
-}
-
 static double next_power(double v)
 {
 	return exp2(ceil(log2(v) - 1e-9));
 }
 
+VC_COMPARE(by_x, struct vc_sample, VC_ORDER(x->x, y->x))
+
 /* One allocation's size by recording, at x. */
 static double size_at(struct vc_sample *s, size_t n, double x)
 {
-	bool powers = n > 0, rounded = n > 0;
+	double unit = s[0].y / next_power(s[0].x);
+	bool powers = true;
 	struct vc_law l;
 
-	for (size_t i = 0; i < n; i++) {
-		powers &= is_power(s[i].y);
-		rounded &= s[i].y * next_power(s[0].x) == s[0].y * next_power(s[i].x);
-	}
-	if (powers && rounded)
-		return s[0].y / next_power(s[0].x) * next_power(x);
-	for (size_t i = 1; i < n; i++)
-		for (size_t k = i; k > 0 && s[k - 1].x > s[k].x; k--) {
-			struct vc_sample swap = s[k];
-
-			s[k] = s[k - 1];
-			s[k - 1] = swap;
-		}
+	for (size_t i = 0; i < n; i++)
+		powers &= s[i].y == next_power(s[i].y) && s[i].y == unit * next_power(s[i].x);
+	if (powers)
+		return unit * next_power(x);
+	vc_sort(s, n, sizeof(*s), by_x);
 	l = vc_law_fit(s, n, 0);
-	return powers ? next_power(vc_law_at(&l, x)) : vc_law_at(&l, x);
+	return vc_law_at(&l, x);
 }
 
 uint64_t *vc_pinned_sizes(const struct vc_family *f, size_t base, const double *at)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plans.c - workspace of convolutions (scaling.h) */
+/* plans.c - workspace of convolutions (scaling.h). Where cuDNN names, for the sizes that were
+ * recorded, just what was borrowed there, it is asked for the sizes at the target. */
 #include "simulator/predict/scaling.h"
 
 #include "common/vec.h"
@@ -20,30 +21,9 @@ void vc_plans_match(const struct vc_allocations *a, const bool *in_a,
 	}
 }
 
-/* ---- convolutions whose plans cuDNN names ----
- *
- * A convolution counts where cuDNN names, for the sizes that were recorded, just what was borrowed
- * there: then it is asked for the sizes at the target. */
-
 /* Of a hundred recorded convolutions that it knows, for how many cuDNN must name what they
  * borrowed: a program that measures its plans, or another card, agrees by chance only. */
 enum { AGREE = 90 };
-
-/* Were all computed by one version of cuDNN? */
-static bool one_version(const struct vc_family *f)
-{
-	const char *version = NULL;
-
-	for (size_t k = 0; k < f->n; k++)
-		for (size_t i = 0; i < f->conv[k].keys; i++) {
-			const char *own = f->conv[k].key[i].version;
-
-			version = version ? version : own;
-			if (strcmp(own, version) != 0)
-				return false;
-		}
-	return true;
-}
 
 static bool is_possible(struct vc_family *f, size_t base, const struct vc_target *target)
 {
@@ -53,7 +33,7 @@ static bool is_possible(struct vc_family *f, size_t base, const struct vc_target
 	for (size_t k = 0; k < f->n; k++)
 		if (f->steps[k].vary)
 			return false;
-	if (!f->held.from && one_version(f))
+	if (!f->held.from)
 		f->held = vc_convolutions_hold(f->answers, f->conv, f->n);
 	return f->held.agreed && 100 * f->held.agreed >= AGREE * f->held.known;
 }

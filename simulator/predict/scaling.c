@@ -167,7 +167,7 @@ static double law_end(const struct vc_family *f, const struct vc_scaling *v, siz
 				  bound == VC_BOUND_HIGH) : vc_law_at(l, at);
 }
 
-static bool moves(const struct vc_law *l)
+static bool is_moving(const struct vc_law *l)
 {
 	return l->kind != VC_LAW_CONST && l->kind != VC_LAW_ALONE;
 }
@@ -181,7 +181,7 @@ double vc_scaling_law(const struct vc_family *f, const struct vc_scaling *v, siz
 	size_t n = f->m[base].n, moving = 0;
 
 	for (size_t a = 0; a < f->axes; a++) {
-		if (at[a] == f->x[base][a] || !moves(&l[a * n]))
+		if (at[a] == f->x[base][a] || !is_moving(&l[a * n]))
 			continue;
 		if (!moving++)
 			constant = l[a * n].a;
@@ -192,7 +192,7 @@ double vc_scaling_law(const struct vc_family *f, const struct vc_scaling *v, siz
 		constant = 0;
 	y = y0 - constant;
 	for (size_t a = 0; a < f->axes; a++)
-		if (at[a] != f->x[base][a] && moves(&l[a * n]))
+		if (at[a] != f->x[base][a] && is_moving(&l[a * n]))
 			y *= (law_end(f, v, base, a, i, at[a], bound) - constant) / (y0 - constant);
 	return round(constant + y);
 }
@@ -370,15 +370,6 @@ static int count_unmatched(const struct vc_family *f, struct vc_scaling *v, size
 	return VC_OK;
 }
 
-static bool is_sure(const struct vc_family *f, const struct vc_scaling *v, size_t n, size_t i)
-{
-	bool sure = true;
-
-	for (size_t a = 0; a < f->axes; a++)
-		sure &= v->law[a * n + i].sure;
-	return sure;
-}
-
 /* What of the base's bytes others have, and of what moves the share whose law is sure. */
 static void account(const struct vc_family *f, struct vc_scaling *v, size_t base)
 {
@@ -396,8 +387,12 @@ static void account(const struct vc_family *f, struct vc_scaling *v, size_t base
 			v->explained += b->take[i].size;
 		if (v->origin[i] != VC_BY_LAW || is_const(f, v, b->n, i))
 			continue;
+		bool sure = true;
+
+		for (size_t a = 0; a < f->axes; a++)
+			sure &= v->law[a * b->n + i].sure;
 		moves += size;
-		unsure += is_sure(f, v, b->n, i) ? 0 : size;
+		unsure += sure ? 0 : size;
 	}
 	v->unsure = moves > 0 ? unsure / moves : 0;
 }

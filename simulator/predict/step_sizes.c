@@ -16,10 +16,7 @@
 #define SHARE 0.005   /* of a step's bytes that have to vary before anything is resampled */
 enum { DISTINCT = 3, TREND = 4 }; /* lengths that take turns are two; sizes that only grow, or only
 				   * shrink, over so many steps follow no data */
-/* Steps that show whether an order comes back, how often at least, how long it may be, and of how
- * many steps one may be otherwise. */
-enum { MANY = 16, PERIODS = 2, LONGEST = 64, OTHERWISE = 10 };
-enum { JUDGED = 256 }; /* steps that show all of that, at most: bounds time */
+enum { MANY = 16, JUDGED = 256 }; /* steps that show it, at most: bounds time */
 
 #define NO_STEP UINT32_MAX
 
@@ -104,20 +101,6 @@ static double bytes(const struct vc_allocations *m, const struct steps *t, size_
 	return all;
 }
 
-/* Standard deviation of the logarithm of a step's bytes: how many blocks there are varies, too. */
-static double noise_of(const struct vc_allocations *m, const struct steps *t)
-{
-	double logs = 0, squares = 0, n = (double)t->n;
-
-	for (size_t g = 0; g < t->n; g++) {
-		double l = log(fmax(1, bytes(m, t, g)));
-
-		logs += l;
-		squares += l * l;
-	}
-	return sqrt(fmax(0, (squares - logs * logs / n) / (n - 1)));
-}
-
 /* Bytes of n blocks that are asked for where some of the others are, too; site: room for theirs. */
 static double shared(const struct vc_take *a, size_t n, const struct vc_take *b, size_t others,
 		     uint64_t *site)
@@ -142,29 +125,6 @@ static double ratio_of(const struct vc_take *a, size_t na, const struct vc_take 
 	return x > 0 && y > 0 ? y / x : 0;
 }
 
-/* Step a beside step b, whose blocks may be fewer: where one may grow while another one shrinks, or
- * as a whole, whichever leaves fewer of them alone. */
-static int match_steps(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
-		       double ratio, uint32_t *match, struct vc_error *err)
-{
-	struct vc_ratios r = { .at = { 1, ratio / UNLIKE, ratio * UNLIKE }, .n = 3 };
-	uint32_t *whole = malloc((na + 1) * sizeof(*whole));
-	size_t alone[2] = { 0 };
-	int rc = whole ? vc_align(a, na, b, nb, &r, match, err) :
-			 vc_nomem(err, "the steps of a recording");
-
-	if (!rc)
-		rc = vc_align_some(a, na, NULL, b, nb, NULL, ratio, whole, err);
-	for (size_t i = 0; !rc && i < na; i++) {
-		alone[0] += match[i] == VC_UNMATCHED;
-		alone[1] += whole[i] == VC_UNMATCHED;
-	}
-	if (!rc && alone[1] < alone[0])
-		memcpy(match, whole, na * sizeof(*match));
-	free(whole);
-	return rc;
-}
-
 /* Step g beside the reference step: by place where both make the same calls, else aligned. */
 static int place_one(struct vc_step_sizes *s, const struct vc_allocations *m, const struct steps *t,
 		     size_t g, struct vc_error *err)
@@ -186,8 +146,9 @@ static int place_one(struct vc_step_sizes *s, const struct vc_allocations *m, co
 	double ratio = rc ? 0 : ratio_of(take, na, take + na, nb, site);
 	if (!(ratio > 0)) /* no call sites were recorded */
 		ratio = bytes(m, t, t->reference) / fmax(1, bytes(m, t, g));
-	if (!rc && (na != nb || same < na))
-		rc = match_steps(take, na, take + na, nb, ratio, match, err);
+	struct vc_ratios r = { .at = { 1, ratio / UNLIKE, ratio * UNLIKE }, .n = 3 };
+	if (!rc && (na != nb || same < na)) /* one may grow while another one shrinks */
+		rc = vc_align(take, na, take + na, nb, &r, match, err);
 	for (size_t i = 0; !rc && i < na; i++) {
 		uint32_t at = na == nb && same == na ? (uint32_t)i : match[i];
 
@@ -203,20 +164,6 @@ static int place_one(struct vc_step_sizes *s, const struct vc_allocations *m, co
 }
 
 /* ---- what varies ---- */
-
-/* Critics and makers that take turns have a few sizes, each again after as many steps. */
-static bool is_periodic(const double *y, size_t n)
-{
-	for (size_t period = 1; period <= n / PERIODS && period <= LONGEST; period++) {
-		size_t most = (n - period) / OTHERWISE, other = 0;
-
-		for (size_t i = period; i < n && other <= most; i++)
-			other += fabs(y[i] / y[i - period] - 1) > SAME;
-		if (other <= most)
-			return true;
-	}
-	return false;
-}
 
 /* Does a place have several sizes in no order? Of a few steps nearly each has another one; of many
  * steps some are alike, because lengths are whole numbers, often rounded, and cut off. */
@@ -235,7 +182,7 @@ static bool is_data(const double *y, size_t all)
 	}
 	if (distinct < DISTINCT || (n >= TREND && (!up || !down)))
 		return false;
-	return 2 * distinct > n || (n >= MANY && 4 * (up + down) >= n && !is_periodic(y, n));
+	return 2 * distinct > n || (n >= MANY && 4 * (up + down) >= n);
 }
 
 /* Sizes of a place in the steps that have it; y: room for them. Returns how many. */
@@ -247,15 +194,6 @@ static size_t sizes_of(const struct vc_step_sizes *s, size_t p, double *y)
 		if (s->size[g * s->places + p] > 0)
 			y[n++] = s->size[g * s->places + p];
 	return n;
-}
-
-static double mean_of(const double *y, size_t n)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += y[i];
-	return n ? sum / (double)n : 0;
 }
 
 /* Of the logarithms of n values. */
@@ -277,8 +215,10 @@ static void judge(struct vc_step_sizes *s, double *y)
 
 	for (size_t p = 0; p < s->places; p++) {
 		size_t n = sizes_of(s, p, y);
-		double mean = mean_of(y, n);
+		double mean = 0;
 
+		for (size_t i = 0; i < n; i++)
+			mean += y[i] / (double)n;
 		all += mean;
 		if (n < DISTINCT || !is_data(y, n))
 			continue;
@@ -321,7 +261,9 @@ static int read_steps(struct vc_step_sizes *s, const struct vc_allocations *m,
 		rc = place_one(s, m, &t, g, err);
 	if (rc == VC_OK) {
 		judge(s, y);
-		s->noise = s->vary ? noise_of(m, &t) : 0;
+		for (size_t g = 0; g < t.n; g++) /* how many blocks there are varies, too */
+			y[g] = fmax(1, bytes(m, &t, g));
+		s->noise = s->vary ? deviation(y, t.n) : 0;
 	}
 	VC_FREE(t.list, t.step, y);
 	return rc;

@@ -25,7 +25,7 @@ struct make {
 	struct vc_borrowed borrowed; /* workspace that cuDNN names */
 	size_t workspace;          /* the last row sum that came */
 	size_t near;               /* where the last row sum was found */
-		uint64_t next_id;
+	uint64_t next_id;
 	uint64_t skip[2];          /* ids of buffers that the target does not ask for */
 	int skipping;              /* how many of them are still to come */
 	uint64_t partial, semaphores;
@@ -156,21 +156,25 @@ static int emit(struct make *k, const struct vc_event *e, uint64_t addr, uint64_
 	return VC_OK;
 }
 
-/* Buffers that the recording did not need and the target does: asked for and given back at once. */
-static int insert_buffers(struct make *k, const struct vc_event *owner, struct vc_error *err)
+/* What the recording did not need and the target does: asked for and given back at once, the last
+ * one first. */
+static int borrow(struct make *k, const struct vc_event *like, const uint64_t *size, int n,
+		  struct vc_error *err)
 {
 	struct vc_event e[4];
 
-	for (int i = 0; i < 4; i++) {
-		e[i] = *owner;
+	for (int i = 0; i < 2 * n; i++) {
+		int at = i < n ? i : 2 * n - 1 - i;
+
+		e[i] = *like;
+		e[i].kind = i < n ? VC_EV_ALLOC : VC_EV_FREE;
 		e[i].addr = 0;
-		e[i].kind = i < 2 ? VC_EV_ALLOC : VC_EV_FREE;
-		e[i].id = k->next_id + (i == 1 || i == 2);
-		e[i].size = i == 1 || i == 2 ? k->semaphores : k->partial;
+		e[i].label = like->kind == VC_EV_PLAN ? 0 : like->label;
+		e[i].id = k->next_id + (uint64_t)at;
+		e[i].size = size[at];
 	}
-	k->next_id += 2;
-	k->rep->workspace_new++;
-	return vc_trace_append(k->out, e, 4, err);
+	k->next_id += (uint64_t)n;
+	return vc_trace_append(k->out, e, 2 * (size_t)n, err);
 }
 
 static int owner(struct make *k, const struct vc_workspace *s, const struct vc_event *e,
@@ -180,8 +184,10 @@ static int owner(struct make *k, const struct vc_workspace *s, const struct vc_e
 				      &k->partial, &k->semaphores);
 
 	k->rep->workspace++;
-	if (needed && !s->present)
-		return insert_buffers(k, e, err);
+	if (needed && !s->present) {
+		k->rep->workspace_new++;
+		return borrow(k, e, (uint64_t[]){ k->partial, k->semaphores }, 2, err);
+	}
 	k->skip[0] = k->skip[1] = UINT64_MAX;
 	k->skipping = 0;
 	if (s->present && !needed)
@@ -202,21 +208,6 @@ static uint32_t sum_at(struct make *k, size_t i)
 static bool is_none(const struct make *k, size_t i, uint64_t size)
 {
 	return !size && k->borrowed.size && k->borrowed.size[i];
-}
-
-/* What a convolution borrows at the target only: asked for and given back at once. */
-static int insert_workspace(struct make *k, const struct vc_event *plan, uint64_t bytes,
-			    struct vc_error *err)
-{
-	struct vc_event e[2] = { *plan, *plan };
-
-	e[0].kind = VC_EV_ALLOC;
-	e[1].kind = VC_EV_FREE;
-	e[0].addr = e[1].addr = 0;
-	e[0].size = e[1].size = bytes;
-	e[0].id = e[1].id = k->next_id++;
-	e[0].label = e[1].label = 0;
-	return vc_trace_append(k->out, e, 2, err);
 }
 
 static int one_alloc(struct make *k, const struct vc_event *from, size_t i, struct vc_error *err)
@@ -266,7 +257,7 @@ static int one_event(struct make *k, const struct vc_event *e, size_t at, struct
 	if (e->kind == VC_EV_PLAN) { /* what was computed as recorded is not what is predicted */
 		uint64_t bytes = e->device == k->b->device ? borrows(k, at) : 0;
 
-		return bytes ? insert_workspace(k, e, bytes, err) : VC_OK;
+		return bytes ? borrow(k, e, &bytes, 1, err) : VC_OK;
 	}
 	if (is_dropped(k, e))
 		return 0;

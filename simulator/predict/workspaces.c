@@ -21,18 +21,27 @@ enum {
 	NEAR = 64,               /* allocations that one look back serves, on either side */
 };
 
+/* Bytes of the two buffers for that many rows; false: none. */
+static bool size_of(const struct vc_workspace *s, uint64_t rows,
+		    const struct vc_reduction_card *card, uint64_t *partial, uint64_t *semaphores)
+{
+	if (s->kind == VC_WORKSPACE_SUM)
+		return vc_reduction(s->width, rows, card, partial, semaphores);
+	return vc_norm_scratch(s->width, rows, s->kind == VC_WORKSPACE_NORM ? 4 : 2, partial,
+			       semaphores);
+}
+
 bool vc_workspace_at(const struct vc_workspace *s, uint64_t sums, uint64_t source,
 		     const struct vc_reduction_card *card, uint64_t *partial,
 		     uint64_t *semaphores)
 {
 	struct vc_workspace there = *s;
 
-	if (sums && sums != s->row) {
+	if (s->kind == VC_WORKSPACE_SUM && sums && sums != s->row) {
 		there.row = sums;
 		there.width = (uint32_t)((double)s->width * (double)sums / (double)s->row + 0.5);
 	}
-	return vc_reduction(there.width, (source + there.row / 2) / there.row, card, partial,
-			    semaphores);
+	return size_of(&there, (source + there.row / 2) / there.row, card, partial, semaphores);
 }
 
 bool vc_workspace_follows(const struct vc_allocations *m, uint32_t i)
@@ -335,6 +344,82 @@ static bool sum_at(const struct vc_allocations *m, const double *grows,
 	return !vc_reduction(s->width, m->take[s->source].size / s->row, card, &a, &b);
 }
 
+/* Sums, weighted sums and two gradients, n floats each, then the gradient of the input. */
+static bool is_norm_back(const struct vc_allocations *m, const double *grows, uint32_t i,
+			 uint32_t after)
+{
+	uint64_t size = m->take[i].size;
+
+	for (uint32_t j = i - 3; j <= i; j++)
+		if (m->take[j].size != size || varies(grows, j))
+			return false;
+	return after < m->n && varies(grows, after) && m->take[after].size % size == 0;
+}
+
+/* Mean and deviation die with the backward pass of the same layer. */
+static bool has_back(const struct vc_allocations *m, const double *grows, uint32_t i)
+{
+	if (m->died[i] == VC_NEVER)
+		return false;
+	uint32_t last = i + m->take[i].life; /* the last allocation made while it lived */
+
+	for (uint32_t j = last < m->n ? last : (uint32_t)m->n - 1; j > i + 3 && j + 24 > last; j--)
+		if (m->take[j].size == m->take[i].size &&
+		    is_norm_back(m, grows, j, vc_workspace_follows(m, j) ? j + 3 : j + 1))
+			return true;
+	return false;
+}
+
+/* Batch normalisation: the output, then mean and inverse deviation (forward). */
+static bool norm_at(const struct vc_allocations *m, const double *grows, uint32_t i,
+		    struct vc_workspace *s)
+{
+	const struct vc_take *t = m->take;
+	uint64_t size = t[i].size, a = 0, b = 0;
+	uint32_t after = vc_workspace_follows(m, i) ? i + 3 : i + 1;
+
+	if (i < 3 || varies(grows, i) || t[i - 1].size != size || varies(grows, i - 1) ||
+	    size % 4 || size < 256)
+		return false;
+	*s = (struct vc_workspace){ .kind = VC_WORKSPACE_NORM, .owner = i, .source = i - 2,
+				  .width = (uint32_t)(size / 4), .row = size,
+				  .present = after == i + 3 };
+	if (is_norm_back(m, grows, i, after)) {
+		s->kind = VC_WORKSPACE_NORM_BACK;
+		s->source = after;
+	} else if (!has_back(m, grows, i)) {
+		return false;
+	}
+	if (!varies(grows, s->source) || t[s->source].size % s->row)
+		return false;
+	if (!s->present)
+		return true;
+	for (int half = 0; half < 2; half++, s->row /= 2) /* half rows are half as long */
+		if (size_of(s, t[s->source].size / s->row, NULL, &a, &b) &&
+		    a == t[i + 1].size && b == t[i + 2].size)
+			return true;
+	return false;
+}
+
+/* Normalisations of images go another way and look alike: one that should have buffers and has
+ * none betrays them all. */
+static void drop_false_norms(const struct vc_allocations *m, struct vc_workspaces *l)
+{
+	bool betrayed = false;
+	uint64_t a, b;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		betrayed |=
+			l->at[i].kind != VC_WORKSPACE_SUM && !l->at[i].present &&
+			size_of(&l->at[i], m->take[l->at[i].source].size / l->at[i].row,
+					  NULL, &a, &b);
+	for (size_t i = 0; i < l->n; i++)
+		if (!betrayed || l->at[i].kind == VC_WORKSPACE_SUM)
+			l->at[kept++] = l->at[i];
+	l->n = kept;
+}
+
 int vc_workspace_find(const struct vc_allocations *m, const double *grows,
 		    const struct vc_reduction_card *card, struct vc_workspaces *out,
 		    struct vc_error *err)
@@ -349,8 +434,9 @@ int vc_workspace_find(const struct vc_allocations *m, const double *grows,
 	for (uint32_t i = 1; i < m->n; i++) {
 		/* Where some allocations have no Python frames, those of the backward pass are
 		 * they. */
-		if ((nameless && m->take[i].site && !vc_workspace_follows(m, i)) ||
-		    !sum_at(m, grows, card, i, &live, &s))
+		bool here = !(nameless && m->take[i].site) || vc_workspace_follows(m, i);
+
+		if (!(here && sum_at(m, grows, card, i, &live, &s)) && !norm_at(m, grows, i, &s))
 			continue;
 		if (!vc_vec_one(out->at, out->n)) {
 			free(out->at);
@@ -358,6 +444,7 @@ int vc_workspace_find(const struct vc_allocations *m, const double *grows,
 		}
 		out->at[out->n++] = s;
 	}
+	drop_false_norms(m, out);
 	return VC_OK;
 }
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workspaces.h - where a recording asks for workspace buffers that a kernel's launch arithmetic
- * decides, or would at another size: sums over rows (bias gradients). */
+ * decides, or would at another size: sums over rows (bias gradients) and batch normalisation of
+ * rows. */
 #pragma once
 
 #include "simulator/predict/allocations.h"
 #include "simulator/anatomy/reduction.h"
 
+enum vc_workspace_kind { VC_WORKSPACE_SUM, VC_WORKSPACE_NORM, VC_WORKSPACE_NORM_BACK };
+
 struct vc_workspace {
+	enum vc_workspace_kind kind;
 	uint32_t owner; /* allocation of the sums; with workspace, the next two are the buffers */
 	uint32_t source;   /* allocation of the rows, or VC_UNMATCHED */
 	uint32_t width;    /* values per row */

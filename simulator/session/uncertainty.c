@@ -20,7 +20,6 @@ enum { MOST = 16, SAMPLES = 16 }; /* recordings; samples of the data of steps */
 
 /* Segments of 2 MiB that what is not certain may need, one in each of the two pools. */
 enum { SEGMENTS = 4 << 20 };
-#define FAR 4 /* doublings beyond which kernels may begin to borrow: batch normalisation of rows */
 
 /* One recording: where allocations land with other sizes moved the peak by up to 10 % down and 12 %
  * up from both ends on 1,106 pairs of recordings, and by up to 96 MiB of small runs
@@ -156,7 +155,8 @@ static int miss_one(const struct vc_whatif *w, struct vc_uncertainty *m, size_t 
 static int open_others(const struct vc_whatif *w, struct vc_uncertainty *m, struct vc_error *err)
 {
 	const struct vc_trace *t[MOST];
-	struct vc_reduction_card card = vc_family_card(w->family);
+	bool known;
+	struct vc_reduction_card card = vc_family_card(w->family, &known);
 
 	for (size_t i = 0; w->recordings > 2 && i < w->recordings && !m->opened; i++) {
 		struct vc_error why = { 0 };
@@ -304,8 +304,6 @@ static void widen_by_kind(struct vc_prediction *p, bool untried, double far, str
 	      high * exp(fmax(fmax(e->up * p->missed, open), fmax(least, away * e->least_up))));
 	if (out->low < out->high)
 		widen(out, low - SEGMENTS, high + SEGMENTS);
-	else if (away > FAR)
-		widen(out, low, high + SEGMENTS);
 }
 
 int vc_uncertainty_widen(const struct vc_whatif *w, struct vc_prediction *p,

@@ -240,8 +240,8 @@ static void as_reduction_card(const struct vc_card *c, struct vc_reduction_card 
 /* Workspace sizes depend on the card that was recorded, and on the one that will run it. */
 static struct vc_reduction_card choose_cards(struct vc_whatif *w, const struct vc_list *gpu)
 {
-	struct vc_reduction_card recorded = vc_family_card(w->family);
-	bool known = vc_family_card_known(w->family);
+	bool known;
+	struct vc_reduction_card recorded = vc_family_card(w->family, &known);
 	const struct vc_meta *m = w->recording[0].meta;
 
 	for (size_t i = 0; i < m->devices; i++) {

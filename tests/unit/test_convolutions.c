@@ -407,20 +407,6 @@ static void a_card_itself_is_not_quite_what_is_named(void **unused)
 	end(&s);
 }
 
-static void two_versions_make_other_plans(void **unused)
-{
-	struct scene s;
-	char text[200];
-
-	(void)unused;
-	version_of_b = "9.20.0";
-	begin(&s, 2, 6, true);
-	version_of_b = "9.19.0";
-	assert_int_equal(predict(&s, 10, 0, text, sizeof(text)).named, 0);
-	assert_int_equal(s.library.asked, 0);
-	end(&s);
-}
-
 static void without_anybody_to_ask_it_is_as_before(void **unused)
 {
 	struct scene s;
@@ -490,7 +476,6 @@ int main(void)
 		cmocka_unit_test(one_that_is_named_wrong_is_left_to_its_law),
 		cmocka_unit_test(another_card_makes_other_plans),
 		cmocka_unit_test(a_card_itself_is_not_quite_what_is_named),
-		cmocka_unit_test(two_versions_make_other_plans),
 		cmocka_unit_test(without_anybody_to_ask_it_is_as_before),
 		cmocka_unit_test(a_longer_recording_has_the_same_convolutions),
 	};

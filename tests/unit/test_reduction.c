@@ -53,6 +53,20 @@ static void the_card_limits_the_number_of_blocks(void **unused)
 	assert_true(q < p);
 }
 
+static void batch_norm_of_rows(void **unused)
+{
+	uint64_t p, s;
+
+	(void)unused;
+	assert_false(vc_norm_scratch(4096, 1000, 4, &p, &s));
+	assert_true(vc_norm_scratch(4096, 2048, 4, &p, &s));
+	assert_int_equal(p, 524288);
+	assert_int_equal(s, 512);
+	assert_true(vc_norm_scratch(2048, 2048, 2, &p, &s));
+	assert_int_equal(p, 131072);
+	assert_int_equal(s, 256);
+}
+
 /* A stream of bias gradients of many rows, as a card of so many multiprocessors asks for them. */
 static struct vc_reduction_card recognised(const struct vc_reduction_card *card)
 {
@@ -100,6 +114,7 @@ int main(void)
 		cmocka_unit_test(short_sums_need_none),
 		cmocka_unit_test(the_card_is_told_by_the_buffers_it_fills),
 		cmocka_unit_test(the_card_limits_the_number_of_blocks),
+		cmocka_unit_test(batch_norm_of_rows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,7 +133,9 @@ int vc_fit_take(const struct vc_fit_steps *steps, void *find, size_t argc, char 
 	if (r == VC_OK && !steps->program && !vc_is_program(argc, argv))
 		r = steps->prove(find, NULL, err);
 	vc_progress_close(line);
-	if (on->asked.why[0] && !con->quiet)
+	if (r == VC_OK && on->asked.why[0] && vc_rerun_asked(on->ask->run, "rerun"))
+		r = vc_fail(err, VC_EUSAGE, "--by rerun: %s", on->asked.why);
+	else if (on->asked.why[0] && !con->quiet)
 		fprintf(stderr, "vramcast fit: not rerun: %s\n", on->asked.why);
 	if (r == VC_OK)
 		r = say(steps, find, err);

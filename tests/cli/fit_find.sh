@@ -13,6 +13,7 @@ run fit --find checkpoint --capacity 2GiB --context 0 "$t"; expect "where nothin
 run fit --find checkpoint --capacity 16GiB --context 0 "$t"
 expect "the layers are named" 0 '^24 layers at model\.py:382' && expect "with the least time that fits" 0 'best estimate +layers=' &&
 	expect "what is certain" 0 'surely +layers=' && expect "and code to paste" 0 'TWICE = \{.*of 24 layers'
+run fit --find checkpoint --capacity 16GiB --context 0 --by rerun "$t"; expect "and is not run in vain" 2 '' '--by rerun: '
 run fit --find checkpoint --capacity 16GiB --context 0 "$t" --json
 check "the front has less memory for more time ($(pick "len(c['front'])") choices)" test "$(pick "all(a['peak_reserved'] > b['peak_reserved'] \
 and a['layers_share'] <= b['layers_share'] for a, b in zip(c['front'], c['front'][1:]))")" = True

@@ -372,7 +372,7 @@ static void lack_text(const struct vc_result *r, const struct vc_findings *f, ch
 static void room_text(const struct vc_result *r, const struct vc_findings *f, char *buf, size_t cap)
 {
 	uint64_t need = f->high > f->used ? f->high : f->used;
-	char a[VC_FORMAT];
+	char a[VC_FORMAT], b[VC_FORMAT];
 
 	if (f->leak) {
 		snprintf(buf, cap, "freeing what each step keeps, ");
@@ -383,8 +383,13 @@ static void room_text(const struct vc_result *r, const struct vc_findings *f, ch
 		snprintf(buf, cap, "room for its cache, which is emptied %s time%s",
 			 vc_format_count(r->stats.flushes, a), r->stats.flushes == 1 ? "" : "s");
 	} else if (f->verdict != VC_FITS || !f->card) {
-		snprintf(buf, cap, "a card with %s or more%s", vc_format_bytes(need, a),
-			 r->info.context ? "" : ", and its CUDA context");
+		vc_format_bytes(need, a);
+		if (need > f->room && !strcmp(a, vc_format_bytes(f->room, b)))
+			snprintf(buf, cap, "%s more than the card has",
+				 vc_format_bytes(need - f->room, a));
+		else
+			snprintf(buf, cap, "a card with %s or more%s", a,
+				 r->info.context ? "" : ", and its CUDA context");
 	} else {
 		uint64_t left = f->room > r->stats.peak_used ? f->room - r->stats.peak_used : 0;
 

@@ -176,6 +176,7 @@ RULES = [
      lambda m, r, f: r["verdict"] == "fits" and not f["leak_a_step"] and size(m, 1, f["room"] - r["peak_used"])),
     (r"freeing what each step keeps", lambda m, r, f: f["leak_a_step"] is not None),
     (r"a card with " + SIZE + " or more", lambda m, r, f: not r["capacity"] or r["verdict"] != "fits"),
+    (SIZE + " more than the card has", lambda m, r, f: r["verdict"] != "fits" and size(m, 1, f["used_high"] - f["room"])),
     (r"room for its cache, which is emptied ([\d,]+) time", lambda m, r, f: r["verdict"] == "flushes" and count(m) == r["flushes"]),
     (r"^fails at " + AT + ",?" + PHASE + "$",
      lambda m, r, f: r["moment"]["what"] == "oom" and when(m, r) and same_step(m, r, f) and phase(m, f)),

@@ -59,7 +59,8 @@ def share_of(name, share, needs):
     """What one choice comes to; None where none was found."""
     choice = os.path.join(TMP, "%s.%d.json" % (name, share))
     peak = needs * share // 100
-    row = {"program": name, "share": share, **fit(name, "--peak", str(peak), "--save", choice)}
+    row = fit(name, "--peak", str(peak), "--save", choice)
+    row.update({"program": name, "share": share, "kept": row["share"]})
     row["choice"] = choice if row["fits"] else None
     ways = [u["do"] for u in row.pop("units")]
     row["ways"] = {w: ways.count(w) for w in sorted(set(ways))}

@@ -290,6 +290,9 @@ def train(model, loss_of):
         model = spread(model)
     opt = torch.optim.AdamW(model.parameters(), lr=1e-4)
     if a.compiled:
+        for m in model.modules():  # what it draws depends on what it keeps
+            if isinstance(m, torch.nn.Dropout):
+                m.p = 0.0
         model = torch.compile(model)
     both = None
     if a.accelerate:

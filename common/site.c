@@ -68,7 +68,7 @@ static bool is_framework(const struct vc_meta *m, uint32_t site)
 	static const char *const inside[] = {
 		"/torch/",       "\\torch\\",   "site-packages",
 		"dist-packages", "/lib/python", "\\lib\\",
-		"<frozen",       "??",          "vramcast_null_values.py" /* of a dry run */ };
+		"<frozen",       "??",          "vramcast_null_" /* of a dry run */ };
 	const char *file = vc_label_text(m, m->frame[site].file);
 
 	if (!ends_with(file, ".py") && *file != '<')

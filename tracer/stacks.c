@@ -151,15 +151,16 @@ static uint32_t attribute_name(object *code, const char *name)
 	return at;
 }
 
-/* The null GPU computes values in Python, below the operation that the program called; what
- * stands in front of a program (ours, on PYTHONPATH) is not the program's either. */
+/* The null GPU computes values in Python, below the operation that the program called, and stands
+ * between it and what ranks tell each other; what stands in front of a program (ours, on PYTHONPATH) is not the program's either. */
 static uint32_t is_ours(uint32_t function, uint32_t file)
 {
 	const char *what = vc_recorder_stored(function), *path = vc_recorder_stored(file);
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-	if (strcmp(name, "vramcast_null_values.py") == 0)
-		return strcmp(what, "__torch_dispatch__") == 0 ? CUT : SKIP;
+	if (strncmp(name, "vramcast_null_", 14) == 0)
+		return strcmp(name, "vramcast_null_values.py") == 0 &&
+			strcmp(what, "__torch_dispatch__") == 0 ? CUT : SKIP;
 	return strcmp(name, "sitecustomize.py") == 0 &&
 	       (strcmp(what, "exec_module") == 0 || strncmp(what, "_vramcast", 9) == 0) ? SKIP : 0;
 }

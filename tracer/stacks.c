@@ -152,7 +152,8 @@ static uint32_t attribute_name(object *code, const char *name)
 }
 
 /* The null GPU computes values in Python, below the operation that the program called, and stands
- * between it and what ranks tell each other; what stands in front of a program (ours, on PYTHONPATH) is not the program's either. */
+ * between it and what ranks tell each other; what stands in front of a program (ours, on
+ * PYTHONPATH) is not the program's either. */
 static uint32_t is_ours(uint32_t function, uint32_t file)
 {
 	const char *what = vc_recorder_stored(function), *path = vc_recorder_stored(file);

@@ -34,4 +34,7 @@ for p in unet style lstm_packed superres vit; do
 	read -r low high <<<"$(ends)"
 	check "$p: batch 24 lies between the ends ($low $want $high)" test "${low:-1}" -le "$want" -a "$want" -le "${high:-0}"
 done
+# Where a seventh of the bytes match nothing there is no number; the program itself, run again, has one.
+run sim $R/resnet-4.vct@batch=4 $R/resnet-12.vct@batch=12 --set batch=24
+expect "resnet: refused, and why" 2 '' '15 % of the bytes of .* match nothing'
 finish

@@ -215,12 +215,6 @@ static int scan(struct vc_drain *d, struct vc_error *err)
 	return r;
 }
 
-void vc_drain_seal(struct vc_drain *d, const char *word)
-{
-	for (size_t i = 0; i < d->n; i++)
-		vc_stream_want(d->stream[i], word);
-}
-
 /* Ranks of one job seal together: what the others held is part of the answer. */
 static void seal_together(struct vc_drain *d)
 {
@@ -273,6 +267,16 @@ long vc_drain_step(struct vc_drain *d, struct vc_error *err)
 	}
 	seal_together(d);
 	return (long)most;
+}
+
+/* What the program did before the question is in the answer, be it a process that we have not met. */
+void vc_drain_seal(struct vc_drain *d, const char *word)
+{
+	struct vc_error ignored = { 0 }; /* the next step finds it, too */
+
+	vc_drain_step(d, &ignored);
+	for (size_t i = 0; i < d->n; i++)
+		vc_stream_want(d->stream[i], word);
 }
 
 /* Before anybody's trace is finished, everything is read: one of the others may have been refused a

@@ -269,7 +269,7 @@ long vc_drain_step(struct vc_drain *d, struct vc_error *err)
 	return (long)most;
 }
 
-/* What the program did before the question is in the answer, be it a process that we have not met. */
+/* What was done before the question is in the answer, also of a process not met before. */
 void vc_drain_seal(struct vc_drain *d, const char *word)
 {
 	struct vc_error ignored = { 0 }; /* the next step finds it, too */

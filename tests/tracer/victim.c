@@ -97,7 +97,7 @@ static int end(const char *how)
 		execl("/proc/self/exe", "victim", "return", "1000", (char *)NULL);
 	if (!strcmp(how, "threads"))
 		threads();
-	if (!strcmp(how, "dump")) { /* asks its recorder for what is kept, before it was looked at */
+	if (!strcmp(how, "dump")) { /* asks its recorder for what is kept, at once */
 		kill(getppid(), SIGUSR1);
 		for (;;)
 			pause();

@@ -493,6 +493,7 @@ size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const stru
 		return 0;
 	if (vc_advice_ending(r) != VC_FITS) {
 		read_traits(&q);
+		q.traits |= r->stats.limited ? VC_TRAIT_LIMITED : 0u;
 		if (q.time.step_ns || vc_time_step(s, p, &q.time, &err) == VC_OK)
 			n = helpful(&q, r, out);
 	} else if (p->capacity && used >= TIGHT * all)

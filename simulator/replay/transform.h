@@ -55,6 +55,7 @@ enum vc_trait {
 	VC_TRAIT_CONVOLUTIONAL = 4, /* hardly a layer is linear */
 	VC_TRAIT_STATES = 8,        /* the optimizer keeps states, or was not seen yet */
 	VC_TRAIT_MOMENTS = 16,      /* two of each parameter's size, as Adam does, likewise */
+	VC_TRAIT_LIMITED = 32,      /* the process may not have the whole device */
 };
 
 struct vc_remedy_words { char params[64], text[256], paste[256]; };

@@ -4,10 +4,12 @@
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/rewrite.h"
 
-struct config { double f; };
+struct config { double f; bool instead; };
 
 static const struct vc_param params[] = { { "f", VC_P_REAL, offsetof(struct config, f), "0.9",
 					  "share of the device's memory, 0 to 1", NULL },
+					 { "instead", VC_P_BOOL, offsetof(struct config, instead),
+					  "false", "in place of its own limits", NULL },
 					 VC_PARAM_END };
 
 static int fraction_open(struct vc_source *s, struct vc_error *err)
@@ -30,10 +32,16 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		head++; /* the starting heap stays first */
 	VC_TRY(vc_whole_put(w, w->in, head, err));
 	VC_TRY(vc_whole_put(w, &e, 1, err));
-	return vc_whole_put(w, w->in + head, w->n - head, err);
+	for (size_t i = head; c->instead && i < w->n; i++)
+		if (w->in[i].kind != VC_EV_FRACTION)
+			VC_TRY(vc_whole_put(w, &w->in[i], 1, err));
+	return c->instead ? VC_OK : vc_whole_put(w, w->in + head, w->n - head, err);
 }
 
 static const struct vc_remedy remedies[] = {
+	{ .cost = VC_COST_SETTING, .kind = "code", .params = "f=1,instead=true",
+	  .text = "let the process have the whole card, which it limits itself",
+	  .paste = "torch.cuda.set_per_process_memory_fraction(1.0)", .needs = VC_TRAIT_LIMITED },
 	{ .cost = VC_COST_LIMIT, .kind = "code", .params = "f=0.95",
 	  .text = "give back cached memory at a limit below the card's",
 	  .paste = "torch.cuda.set_per_process_memory_fraction(0.95)" },

@@ -17,6 +17,8 @@ run sim $t --capacity 50GiB --json; expect "JSON names the verdict" 3 '"verdict"
 run sim $t -g h100-80g-pcie --used 30GiB@4711 --json; expect "another process takes its share" 3 'Process 4711 has 30\.00 GiB memory in use'
 run sim tests/recordings/oom.vct --no-advice; expect "as it was recorded, too" 3 'CUDA out of memory\. Tried to allocate'
 run sim tests/recordings/fraction.vct -g t4; expect "a fraction that the program sets is the cause" 3 'cause +the limit of this process: 2\.46 GiB'
+run sim tests/recordings/fraction.vct -g t4; expect "the whole card is the first advice" 3 '1\. let the process have the whole card, which it limits itself: fits, 3\.15 GiB reserved'
+run sim tests/recordings/fraction.vct -g t4 -x fraction:f=1,instead=true; expect "the limit of the program is gone" 0 'fits: 3\.27 GiB of 14\.57'
 run sim traces/decomfl.vct -g t4 --fraction 0 --no-advice; expect "a fraction of nothing is one, too" 3 'cause +the limit of this process: '
 run sim $t --torch 2.2 --torch 2.9 -m direct -m torch --json; expect "all combinations are runs" 0 '"model": "direct"'
 [ "$(printf '%s\n' "$out" | grep -c '"verdict"')" = 4 ] && pass "four of them" || fail "four of them" "$out"

@@ -66,7 +66,7 @@ static const struct vc_option estimate_options[] = {
 #define ASK(f) (AT(ask) + offsetof(struct vc_serve_ask, f))
 static const struct vc_option serve_options[] = {
 	{ 0, "serve", VC_O_FLAG, ASK(serve), NULL,
-	  "a vLLM server of MODEL: weights, the groups of its KV cache, the tokens that are left",
+	  "a server of MODEL: weights, the groups of its KV cache, the tokens that are left",
 	  NULL },
 	{ 0, "context", VC_O_UINT, ASK(context), "TOKENS", "of a request (max_model_len); 0: what "
 	  "the model takes", "0" },
@@ -80,16 +80,27 @@ static const struct vc_option serve_options[] = {
 	  "known", NULL },
 	{ 0, "utilization", VC_O_REAL, ASK(utilization), "PART", "gpu_memory_utilization (0.92, "
 	  "before vLLM 0.20 0.9)", NULL },
-	{ 0, "block-size", VC_O_UINT, ASK(block_size), "TOKENS", "in a block", "16" },
+	{ 0, "block-size", VC_O_UINT, ASK(block_size), "TOKENS", "in a block (16; of SGLang, "
+	  "page_size: 1)", NULL },
 	{ 0, "max-num-seqs", VC_O_UINT, ASK(max_seqs), "N", "as for serve", NULL },
 	{ 0, "max-num-batched-tokens", VC_O_UINT, ASK(max_batch), "N", "as for serve", NULL },
 	{ 0, "speculative", VC_O_UINT, ASK(speculative), "N", "tokens that a draft model proposes",
 	  "0" },
+	{ 0, "draft", VC_O_TEXT, ASK(draft), "MODEL", "the draft model (EAGLE or any); without it "
+	  "MODEL's own layers propose", NULL },
 	{ 0, "prefix-caching", VC_O_FLAG, ASK(caching), NULL, "enable_prefix_caching=True, where "
 	  "layers keep states, too", NULL },
 	{ 0, "no-prefix-caching", VC_O_FLAG, ASK(no_caching), NULL, "enable_prefix_caching=False",
 	  NULL },
 	{ 0, "enforce-eager", VC_O_FLAG, ASK(eager), NULL, "no CUDA graphs", NULL },
+	{ 0, "sglang", VC_O_TEXT, ASK(sglang), "VERSION", "SGLang in place of vLLM, 0.5: "
+	  "--utilization is mem_fraction_static, --max-num-seqs max_running_requests", NULL },
+	{ 0, "swa-full-tokens-ratio", VC_O_REAL, ASK(window_ratio), "R", "of SGLang: tokens with a "
+	  "window for one without", "0.8" },
+	{ 0, "mamba-full-memory-ratio", VC_O_REAL, ASK(state_ratio), "R", "of SGLang: memory of "
+	  "states for one byte of tokens", "0.9" },
+	{ 0, "max-mamba-cache-size", VC_O_UINT, ASK(states), "N", "of SGLang: states; 0: by the "
+	  "ratio", "0" },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { estimate_options, serve_options, NULL };

@@ -184,16 +184,18 @@ static int open_cache(const struct config *c, struct served *v, struct vc_error 
 /* What a model needs where the command line does not say. */
 static int with_model(struct config *c, struct served *v, struct vc_error *err)
 {
-	double kv = !strncmp(c->kv_dtype, "fp8", 3) ? 1 : 2;
+	const struct vc_serving_how how = {
+		.tp = c->tp, .kv_bytes = strncmp(c->kv_dtype, "fp8", 3) ? 2 : 1,
+	};
 
 	if (!c->tp || c->tp > 64 || !c->block_size || c->block_size > 1u << 16)
 		return vc_fail(err, VC_EUSAGE, "--tp is 1 to 64, --block-size 1 to 65536");
-	VC_TRY(vc_serving_model_read(c->model, c->tp, kv, 0, &v->m, err));
+	VC_TRY(vc_serving_model_read(c->model, &how, &v->m, err));
 	if (c->weights == VC_NOT_GIVEN)
 		c->weights = (uint64_t)v->m.weights;
 	if (c->token_bytes != VC_NOT_GIVEN)
 		return VC_OK;
-	v->server.block_size = c->block_size;
+	v->server.block_size = v->m.block > c->block_size ? v->m.block : c->block_size;
 	v->server.max_batch = c->max_batch;
 	v->server.max_len = c->max_len != VC_NOT_GIVEN ? c->max_len : v->m.max_len;
 	v->server.caching = !c->no_caching;

@@ -4,6 +4,7 @@
 #include "commands/estimate_serve.h"
 
 #include "commands/choose.h"
+#include "commands/estimate_sglang.h"
 #include "commands/serving_model.h"
 #include "common/emit.h"
 
@@ -122,7 +123,10 @@ static int work_out(const struct vc_serve_ask *a, const struct vc_card *card, ui
 		    const char *path, struct vc_serving_model *m, struct answer *w,
 		    struct vc_error *err)
 {
-	double kv = a->kv_dtype && !strncmp(a->kv_dtype, "fp8", 3) ? 1 : 2;
+	const struct vc_serving_how how = {
+		.tp = tp, .states = a->speculative, .draft = a->draft,
+		.kv_bytes = a->kv_dtype && !strncmp(a->kv_dtype, "fp8", 3) ? 1 : 2,
+	};
 	char end = '.';
 
 	*w = (struct answer){ .card = card, .tp = tp };
@@ -130,8 +134,10 @@ static int work_out(const struct vc_serve_ask *a, const struct vc_card *card, ui
 	    w->server.minor < 10 || w->server.minor > 33)
 		return vc_fail(err, VC_EUSAGE, "vLLM \"%s\" is not known, try 0.10 .. 0.33",
 			       a->vllm);
-	VC_TRY(vc_serving_model_read(path, tp, kv, a->speculative, m, err));
-	w->server.block_size = a->block_size;
+	VC_TRY(vc_serving_model_read(path, &how, m, err));
+	w->server.block_size = a->block_size == VC_NOT_GIVEN ? 16 : a->block_size;
+	if (m->block > w->server.block_size)
+		w->server.block_size = m->block;
 	w->server.states = a->speculative;
 	w->server.max_len = a->context ? a->context : m->max_len;
 	w->server.caching = !a->no_caching &&
@@ -148,23 +154,6 @@ static int work_out(const struct vc_serve_ask *a, const struct vc_card *card, ui
 }
 
 /* ---- the answer ---- */
-static void three(struct vc_emit *e, const char *key, const char *label, const uint64_t v[3])
-{
-	char text[96], k[48];
-	static const char *const end[] = { "_low", "", "_high" };
-
-	for (int i = 0; i < 3; i++) {
-		snprintf(k, sizeof(k), "%s%s", key, end[i]);
-		vc_emit_uint(e, k, NULL, v[i]);
-	}
-	if (v[0] == v[2])
-		snprintf(text, sizeof(text), "%" PRIu64, v[1]);
-	else
-		snprintf(text, sizeof(text), "%" PRIu64 " (%" PRIu64 " .. %" PRIu64 ")", v[1], v[0],
-			 v[2]);
-	vc_emit_text(e, NULL, label, text);
-}
-
 static uint64_t whole(double v)
 {
 	return v > 0 ? (uint64_t)v : 0;
@@ -220,8 +209,8 @@ static void emit_counts(struct vc_emit *e, const struct vc_serve_ask *a, const s
 	vc_emit_bytes(e, "kv_memory", "left for the cache", whole(w->cache.bytes));
 	vc_emit_bytes(e, "kv_memory_low", "at least", whole(w->cache.low));
 	vc_emit_bytes(e, "kv_memory_high", "at most", whole(w->cache.high));
-	three(e, "blocks", "blocks", w->blocks);
-	three(e, "tokens", "GPU KV cache size, tokens", w->tokens);
+	vc_emit_between(e, "blocks", "blocks", w->blocks);
+	vc_emit_between(e, "tokens", "GPU KV cache size, tokens", w->tokens);
 	vc_emit_real(e, "requests", NULL, w->requests[1]);
 	snprintf(text, sizeof(text), "%.2f (%.2f .. %.2f)", w->requests[1], w->requests[0],
 		 w->requests[2]);
@@ -302,9 +291,11 @@ static int refuse(const struct vc_serve_ask *a, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "--serve wants a card: -g CARD, -g all or "
 			       "--kv-memory SIZE");
 	if (!a->tp || a->tp > 64 || !a->users || a->users > 1u << 20 || a->context > 1u << 30 ||
-	    !a->block_size || a->block_size > 1u << 16 || !a->max_seqs || !a->max_batch ||
+	    !a->block_size || (a->block_size != VC_NOT_GIVEN && a->block_size > 1u << 16) ||
+	    !a->max_seqs || !a->max_batch ||
 	    (a->max_batch != VC_NOT_GIVEN && a->max_batch > 1u << 24) ||
-	    (a->max_seqs != VC_NOT_GIVEN && a->max_seqs > 1u << 20) || a->speculative > 64)
+	    (a->max_seqs != VC_NOT_GIVEN && a->max_seqs > 1u << 20) || a->speculative > 64 ||
+	    a->states > 1u << 30)
 		return vc_fail(err, VC_EUSAGE, "--tp is 1 to 64, --users and --max-num-seqs 1 to "
 			       "2^20, --context at most 2^30 tokens, --block-size 1 to 65536");
 	if (!isnan(a->utilization) && !(a->utilization > 0 && a->utilization <= 1))
@@ -325,8 +316,10 @@ static void say_next(const struct vc_serve_ask *a, const struct answer *w, const
 	vc_next(con, before, path, after);
 }
 
-int vc_estimate_serve(const struct vc_serve_ask *a, struct vc_console *con)
+int vc_estimate_serve(const struct vc_serve_ask *ask, struct vc_console *con)
 {
+	struct vc_serve_ask own = *ask, *a = &own;
+	char draft[1024];
 	const struct vc_card *card = NULL;
 	struct vc_serving_model m;
 	struct answer w;
@@ -338,8 +331,17 @@ int vc_estimate_serve(const struct vc_serve_ask *a, struct vc_console *con)
 	if (!vc_model_file(a->model, path, sizeof(path)))
 		return vc_fail(&con->err, VC_EIO, "%s is no config.json, no folder with one, and "
 			       "no model in the hub's cache", a->model);
+	if (a->draft && !vc_model_file(a->draft, draft, sizeof(draft)))
+		return vc_fail(&con->err, VC_EIO, "%s is no config.json, no folder with one, and "
+			       "no model in the hub's cache", a->draft);
+	if (a->draft && !a->speculative)
+		return vc_fail(&con->err, VC_EUSAGE, "--draft goes with --speculative N: the "
+			       "tokens that it proposes");
+	a->draft = a->draft ? draft : NULL;
 	if (a->gpu && !all)
 		VC_TRY(vc_card_find(a->gpu, &card, &con->err));
+	if (a->sglang)
+		return vc_estimate_sglang(a, card, path, con);
 	VC_TRY(work_out(a, card, a->tp, path, &m, &w, &con->err));
 	e = vc_emit_stdout(a->json, &con->err);
 	if (!e)

@@ -42,12 +42,15 @@ bool vc_serving_caches(const struct vc_serving_model *m, unsigned minor)
 }
 
 struct shape {
+	const struct vc_serving_how *how;
+	double tp;
 	const struct vc_value *config; /* what describes the text model */
 	const struct vc_value *quant;  /* quantization_config, or NULL */
 	const char *type;
 	double h, layers, heads, kv_heads, head, inner, vocabulary;
 	double experts, used, expert_inner, shared_inner, dense;
 	double lora, q_lora, rope, nope, value; /* MLA */
+	double index; /* width of the keys that choose tokens for sparse attention; 0: none do */
 	double keys, values, key_head, value_head, kernel; /* GDN */
 	double m_heads, m_head, m_groups, m_state, m_kernel; /* Mamba 2 */
 	bool tied, gated;
@@ -116,12 +119,17 @@ static void read_states(struct shape *s)
 	s->m_kernel = NUMBER(c, 4, "conv_kernel", "mamba_d_conv");
 }
 
-static int read_shape(const struct vc_value *root, struct shape *s, struct vc_error *err)
+static int read_shape(const struct vc_value *root, const struct vc_serving_how *how,
+		      struct shape *s, struct vc_error *err)
 {
-	const struct vc_value *text = vc_value_get(root, "text_config");
-	const struct vc_value *c = text && text->kind == VC_J_OBJECT ? text : root, *q;
+	const struct vc_value *text = vc_value_get(root, "text_config"), *c, *q;
 
-	*s = (struct shape){ .config = c, .type = vc_value_text(c, "model_type") };
+	if (!text)
+		text = vc_value_get(root, "transformer_layer_config"); /* of speculators */
+	c = text && text->kind == VC_J_OBJECT ? text : root;
+
+	*s = (struct shape){ .how = how, .tp = (double)how->tp, .config = c,
+			     .type = vc_value_text(c, "model_type") };
 	if (!s->type)
 		s->type = vc_value_text(root, "model_type");
 	q = vc_value_get(root, "quantization_config");
@@ -146,6 +154,7 @@ static int read_shape(const struct vc_value *root, struct shape *s, struct vc_er
 	s->rope = NUMBER(c, 64, "qk_rope_head_dim");
 	s->nope = NUMBER(c, 128, "qk_nope_head_dim");
 	s->value = NUMBER(c, 128, "v_head_dim");
+	s->index = NUMBER(c, 0, "index_head_dim");
 	read_experts(s);
 	read_states(s);
 	if (!(s->h > 0 && s->layers > 0 && s->layers < LAYERS_MOST && s->heads > 0 &&
@@ -198,6 +207,9 @@ static enum layer layer_of(const struct shape *s, size_t i)
 	one = nth(types, i);
 	if (one && one->kind == VC_J_TEXT)
 		return by_name(one->text);
+	one = nth(vc_value_get(c, "hybrid_layer_pattern"), i); /* MiMo */
+	if (one && one->kind == VC_J_NUMBER)
+		return one->real > 0 ? SLIDING : FULL;
 	every = NUMBER(c, is(s->type, "qwen3_next") || is(s->type, "qwen3_5") ? 4 : 0,
 		       "full_attention_interval");
 	if (every > 0)
@@ -219,13 +231,14 @@ static double state_number(const struct shape *s)
 
 	if (!type)
 		type = vc_value_text(s->config, "mamba_ssm_cache_dtype");
-	return (type && !strcmp(type, "float32")) || vc_value_get(s->config, "linear_attn_config") ?
-	       4 : 2;
+	if (!type)
+		return s->how->wide_states || vc_value_get(s->config, "linear_attn_config") ? 4 : 2;
+	return strcmp(type, "float32") ? 2 : 4;
 }
 
-static double state_bytes(const struct shape *s, double tp, double states)
+static double state_bytes(const struct shape *s, double states)
 {
-	double rows = s->kernel - 1 + states, m_rows = s->m_kernel - 1 + states;
+	double tp = s->tp, rows = s->kernel - 1 + states, m_rows = s->m_kernel - 1 + states;
 
 	if (s->values > 0)
 		return (2 * s->keys * s->key_head + s->values * s->value_head) / tp * rows * 2 +
@@ -234,42 +247,73 @@ static double state_bytes(const struct shape *s, double tp, double states)
 	       s->m_heads / tp * s->m_head * s->m_state * state_number(s);
 }
 
-static double token_bytes(const struct shape *s, enum layer l, double tp, double kv)
+static double token_bytes(const struct shape *s, enum layer l)
 {
 	const struct vc_value *c = s->config;
-	double heads = s->kv_heads, head = s->head;
+	double heads = s->kv_heads, head = s->head, value, kv = s->how->kv_bytes;
 
+	if (s->lora > 0 && s->index > 0 && kv < 2) /* fp8_ds_mla: its scales, and rope in 16 bits */
+		return s->lora + s->lora / 32 + 2 * s->rope;
 	if (s->lora > 0)
 		return (s->lora + s->rope) * kv;
+	value = NUMBER(c, head, "v_head_dim");
 	if (l == FULL) { /* Gemma 4 */
 		head = NUMBER(c, head, "global_head_dim");
+		value = NUMBER(c, value, "global_head_dim");
 		heads = NUMBER(c, heads, "num_global_key_value_heads");
+	} else { /* MiMo */
+		head = NUMBER(c, head, "swa_head_dim");
+		value = NUMBER(c, value, "swa_v_head_dim");
+		heads = NUMBER(c, heads, "swa_num_key_value_heads");
 	}
-	return 2 * fmax(1, heads / tp) * head * kv;
+	return fmax(1, heads / s->tp) * (head + value) * kv;
 }
 
-static int add_layer(const struct shape *s, enum layer l, double tp, double kv, double states,
-		     struct vc_kv_model *m, struct vc_error *err)
+static int add_kind(const struct shape *s, struct vc_kv_layers one, double bytes,
+		    struct vc_kv_model *m, struct vc_error *err)
 {
-	static const enum vc_kv_kind kind[] = { VC_KV_FULL, VC_KV_SLIDING, VC_KV_CHUNKED,
-						VC_KV_STATE };
-	double bytes = l == STATE ? state_bytes(s, tp, states) : token_bytes(s, l, tp, kv);
-	double window = l == SLIDING ? NUMBER(s->config, 0, "sliding_window") :
-			l == CHUNKED ? NUMBER(s->config, 0, "attention_chunk_size") : 0;
-	struct vc_kv_layers one = { kind[l], 1, (uint64_t)bytes, (uint64_t)window, false };
-
-	if (!(bytes >= 1 && bytes < 1e12 && window >= 0 && window < 1e12) ||
-	    ((l == SLIDING || l == CHUNKED) && window < 1))
+	if (!(bytes >= 1 && bytes < 1e12) || one.window > 1000000000000u ||
+	    ((one.kind == VC_KV_SLIDING || one.kind == VC_KV_CHUNKED) && one.window < 1))
 		return vc_fail(err, VC_ENOSUP, "what a layer of this kind keeps of the tokens is "
 			       "not known: model_type '%s'", s->type);
+	one.bytes = (uint64_t)bytes;
 	for (size_t i = 0; i < m->kinds; i++)
 		if (m->of[i].kind == one.kind && m->of[i].bytes == one.bytes &&
 		    m->of[i].window == one.window) {
 			m->of[i].n++;
 			return VC_OK;
 		}
-	m->of[m->kinds++] = one;
+	if (m->kinds < VC_KV_LAYERS)
+		m->of[m->kinds++] = one;
 	return VC_OK;
+}
+
+/* DeepseekV32IndexerCache in vllm/model_executor/models/deepseek_v2.py: a byte for each number of
+ * the key, four for each 128 of them. Layers that share an indexer keep none. */
+static int add_indexer(const struct shape *s, size_t i, struct vc_kv_model *m,
+		       struct vc_error *err)
+{
+	const struct vc_value *one = nth(vc_value_get(s->config, "indexer_types"), i);
+
+	if (!(s->index > 0) || (one && one->kind == VC_J_TEXT && !strcmp(one->text, "shared")))
+		return VC_OK;
+	return add_kind(s, (struct vc_kv_layers){ VC_KV_FULL, 1, 0, 0, false },
+			s->index + 4 * floor(s->index / 128), m, err);
+}
+
+static int add_layer(const struct shape *s, enum layer l, double states, struct vc_kv_model *m,
+		     struct vc_error *err)
+{
+	static const enum vc_kv_kind kind[] = { VC_KV_FULL, VC_KV_SLIDING, VC_KV_CHUNKED,
+						VC_KV_STATE };
+	double bytes = l == STATE ? state_bytes(s, states) : token_bytes(s, l);
+	double window = l == SLIDING ? NUMBER(s->config, 0, "sliding_window") :
+			l == CHUNKED ? NUMBER(s->config, 0, "attention_chunk_size") : 0;
+
+	if (!(window >= 0 && window < 1e12))
+		window = 0;
+	return add_kind(s, (struct vc_kv_layers){ kind[l], 1, 0, (uint64_t)window, false }, bytes,
+			m, err);
 }
 
 /* ---- how many weights, and how wide ---- */
@@ -471,21 +515,66 @@ static double vision_params(const struct vc_value *root)
 	return NUMBER(v, 0, "num_hidden_layers", "depth") * (4 * wide * wide + 2 * wide * inner);
 }
 
-/* Layers that predict further tokens, as a draft model: attention and an MLP like the others'. */
-static int add_draft(const struct shape *s, double tp, double kv, double states,
-		     struct vc_kv_model *m, struct parts *p, struct vc_error *err)
+/* Layers that predict further tokens: attention and an MLP like the others'. */
+static int add_own_draft(const struct shape *s, struct vc_kv_model *m, struct parts *p,
+			 struct vc_error *err)
 {
 	double n = NUMBER(s->config, 0, "mtp_num_hidden_layers", "num_nextn_predict_layers");
 
-	for (double i = 0; states > 0 && i < n && m->kinds < VC_KV_LAYERS; i++) {
-		VC_TRY(add_layer(s, FULL, tp, kv, states, m, err));
+	if (!s->how->states || s->how->draft)
+		return VC_OK;
+	for (double i = 0; i < n && i < LAYERS_MOST; i++) {
+		VC_TRY(add_layer(s, FULL, 0, m, err));
+		VC_TRY(add_indexer(s, (size_t)s->layers, m, err));
 		count_layer(s, (size_t)s->layers, FULL, p);
 	}
 	return VC_OK;
 }
 
-static int read_model(const char *path, const struct vc_value *root, double tp, double kv,
-		      double states, struct vc_serving_model *m, struct vc_error *err)
+/* An EAGLE head takes the tokens and the states of the model, has few words, and uses the model's
+ * embedding; any other draft is a model of its own. Numbers of a draft have 16 bits. */
+static double draft_params(const struct vc_value *root, const struct shape *s,
+			   const struct parts *p)
+{
+	const struct vc_value *name = vc_value_get(root, "architectures");
+	double words = NUMBER(root, NUMBER(s->config, 0, "draft_vocab_size"), "draft_vocab_size");
+	double layers = p->attention + p->state + p->dense + p->experts + p->shared;
+
+	name = name ? name->first : NULL;
+	if (words > 0) /* EAGLE-3: the layer's input is twice as wide, of three states */
+		return layers + s->h * (s->heads + 2 * s->kv_heads) * s->head + 3 * s->h * s->h +
+		       words * s->h;
+	if (name && name->kind == VC_J_TEXT && strstr(name->text, "agle"))
+		return layers + 2 * s->h * s->h;
+	return layers + s->vocabulary * s->h * (s->tied ? 1 : 2);
+}
+
+static int read_draft(const struct vc_value *root, const struct vc_serving_how *how,
+		      struct vc_serving_model *m, struct vc_error *err)
+{
+	struct parts p = { .embedding = 0 };
+	struct shape s;
+	double params;
+
+	if (root->kind != VC_J_OBJECT)
+		return vc_fail(err, VC_EFORMAT, "no configuration of a model: not a JSON object");
+	VC_TRY(read_shape(root, how, &s, err));
+	for (size_t i = 0; i < (size_t)s.layers; i++) {
+		enum layer l = layer_of(&s, i);
+
+		count_layer(&s, i, l, &p);
+		if (l != NOTHING)
+			VC_TRY(add_layer(&s, l, 0, &m->kv, err));
+	}
+	params = draft_params(root, &s, &p);
+	m->params += params;
+	m->weights += 2 * params / s.tp;
+	return VC_OK;
+}
+
+static int read_model(const char *path, const struct vc_value *root,
+		      const struct vc_serving_how *how, struct vc_serving_model *m,
+		      struct vc_error *err)
 {
 	struct shape s;
 	struct parts p = { .embedding = 0 };
@@ -494,41 +583,59 @@ static int read_model(const char *path, const struct vc_value *root, double tp, 
 
 	if (root->kind != VC_J_OBJECT)
 		return vc_fail(err, VC_EFORMAT, "no configuration of a model: not a JSON object");
-	VC_TRY(read_shape(root, &s, err));
+	VC_TRY(read_shape(root, how, &s, err));
 	VC_TRY(read_widths(&s, m, &w, err));
 	shared = NUMBER(s.config, 0, "num_kv_shared_layers");
 	for (size_t i = 0; i < (size_t)s.layers; i++) {
 		enum layer l = layer_of(&s, i);
 
 		count_layer(&s, i, l, &p);
-		if (l != NOTHING && (double)i < s.layers - shared && m->kv.kinds < VC_KV_LAYERS)
-			VC_TRY(add_layer(&s, l, tp, kv, states, &m->kv, err));
+		if (l != NOTHING && (double)i < s.layers - shared)
+			VC_TRY(add_layer(&s, l, (double)how->states, &m->kv, err));
+		VC_TRY(add_indexer(&s, i, &m->kv, err));
 	}
-	VC_TRY(add_draft(&s, tp, kv, states, &m->kv, &p, err));
+	VC_TRY(add_own_draft(&s, &m->kv, &p, err));
 	p.embedding = s.vocabulary * s.h * (s.tied ? 1 : 2) + vision_params(root);
 	m->kv.mla = s.lora > 0;
+	snprintf(m->type, sizeof(m->type), "%.31s", s.type);
+	m->block = s.index > 0 ? 64 : 0; /* DEEPSEEK_V32_INDEXER */
 	m->layers = s.layers;
 	m->hidden = s.h;
 	m->inner = s.experts > 0 ? s.used * s.expert_inner + s.shared_inner : s.inner;
 	m->vocabulary = s.vocabulary;
 	m->max_len = (uint64_t)NUMBER(s.config, 0, "max_position_embeddings", "n_positions",
 				      "max_sequence_length");
-	weigh(path, &p, &w, tp, m);
+	weigh(path, &p, &w, s.tp, m);
 	return VC_OK;
 }
 
-int vc_serving_model_read(const char *path, uint64_t tp, double kv_bytes, uint64_t states,
-			  struct vc_serving_model *m, struct vc_error *err)
+static int with_root(const char *path, struct vc_value **root, struct vc_error *err)
 {
 	struct vc_input *in = vc_input_open(path, err);
-	struct vc_value *root = in ? vc_value_read(in, err) : NULL;
-	int r = root ? VC_OK : in && err->status == VC_EFORMAT ?
-		vc_wrap(err, "no configuration of a model") : (int)err->status;
+
+	*root = in ? vc_value_read(in, err) : NULL;
+	vc_input_close(in);
+	return *root || !in ? *root ? VC_OK : (int)err->status :
+	       err->status == VC_EFORMAT ? vc_wrap(err, "%s: no configuration of a model", path) :
+	       vc_wrap(err, "%s", path);
+}
+
+int vc_serving_model_read(const char *path, const struct vc_serving_how *how,
+			  struct vc_serving_model *m, struct vc_error *err)
+{
+	struct vc_value *root, *other = NULL;
+	int r;
 
 	*m = (struct vc_serving_model){ .params = 0 };
-	if (root)
-		r = read_model(path, root, (double)tp, kv_bytes, (double)states, m, err);
+	VC_TRY(with_root(path, &root, err));
+	r = read_model(path, root, how, m, err);
+	if (r != VC_OK)
+		r = vc_wrap(err, "%s", path);
 	vc_value_free(root);
-	vc_input_close(in);
-	return r == VC_OK || !in ? r : vc_wrap(err, "%s", path);
+	if (r != VC_OK || !how->draft)
+		return r;
+	VC_TRY(with_root(how->draft, &other, err));
+	r = read_draft(other, how, m, err);
+	vc_value_free(other);
+	return r == VC_OK ? r : vc_wrap(err, "%s", how->draft);
 }

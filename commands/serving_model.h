@@ -13,8 +13,10 @@ struct vc_serving_model {
 	double slack;        /* how much of them is not known: 0.02 is 2 % */
 	const char *from;    /* how the weights are known */
 	char format[32];     /* of the quantization; "" none */
+	char type[32];       /* model_type */
 	double layers, hidden, inner, vocabulary; /* inner: of the layer of a token, experts too */
 	uint64_t max_len;    /* max_position_embeddings; 0: not said */
+	uint64_t block;      /* tokens in a block, where attention prescribes it; else 0 */
 };
 
 /* What a server of that release takes where nobody says it: max_num_seqs and
@@ -26,7 +28,13 @@ bool vc_serving_has_states(const struct vc_serving_model *m);
 /* Whether it has a prefix cache where nobody says it. */
 bool vc_serving_caches(const struct vc_serving_model *m, unsigned minor);
 
-/* `kv_bytes`: of a number in the cache; `tp`: cards that share each layer; `states`: tokens that a
- * draft model proposes. */
-int vc_serving_model_read(const char *path, uint64_t tp, double kv_bytes, uint64_t states,
+struct vc_serving_how {
+	uint64_t tp;       /* cards that share each layer */
+	double kv_bytes;   /* of a number in the cache */
+	uint64_t states;   /* tokens that a draft model proposes */
+	const char *draft; /* its config.json; NULL: further layers of the model propose */
+	bool wide_states;  /* states have 32 bits where the file does not say it (SGLang) */
+};
+
+int vc_serving_model_read(const char *path, const struct vc_serving_how *how,
 			  struct vc_serving_model *m, struct vc_error *err);

@@ -488,6 +488,23 @@ void vc_emit_uint(struct vc_emit *e, const char *key, const char *label, uint64_
 	VALUE(raw, text, true);
 }
 
+void vc_emit_between(struct vc_emit *e, const char *key, const char *label, const uint64_t v[3])
+{
+	static const char *const end[] = { "_low", "", "_high" };
+	char text[96], k[48];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(k, sizeof(k), "%s%s", key, end[i]);
+		vc_emit_uint(e, k, NULL, v[i]);
+	}
+	if (v[0] == v[2])
+		snprintf(text, sizeof(text), "%" PRIu64, v[1]);
+	else
+		snprintf(text, sizeof(text), "%" PRIu64 " (%" PRIu64 " .. %" PRIu64 ")", v[1], v[0],
+			 v[2]);
+	vc_emit_text(e, NULL, label, text);
+}
+
 void vc_emit_int(struct vc_emit *e, const char *key, const char *label, int64_t v)
 {
 	char raw[32];

@@ -31,6 +31,8 @@ void vc_emit_array(struct vc_emit *e, const char *key, const char *label);
 void vc_emit_end(struct vc_emit *e);
 
 void vc_emit_uint(struct vc_emit *e, const char *key, const char *label, uint64_t v);
+/* An interval and the best guess: members KEY_low, KEY, KEY_high; one number where they are one. */
+void vc_emit_between(struct vc_emit *e, const char *key, const char *label, const uint64_t v[3]);
 void vc_emit_int(struct vc_emit *e, const char *key, const char *label, int64_t v);
 void vc_emit_bytes(struct vc_emit *e, const char *key, const char *label,
 		   uint64_t v); /* people: 1.25 GiB */

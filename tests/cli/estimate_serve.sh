@@ -8,6 +8,7 @@ field() { printf '%s\n' "$out" | sed -n "s/^  \"$1\": \"*\([^,\"]*\)\"*,*$/\1/p"
 rows=0
 while IFS='	' read -r name model options what value most source; do
 	case $name in '#'*|'') continue;; esac
+	case $options in *--draft*) options="${options%--draft *}--draft $TMP/m/${options##*--draft }";; esac
 	# shellcheck disable=SC2086
 	run estimate "$TMP/m/$model" --serve --json $options
 	case $most in
@@ -17,7 +18,7 @@ while IFS='	' read -r name model options what value most source; do
 	esac
 	rows=$((rows + 1))
 done < tests/serving/lines.tsv
-[ $rows -ge 25 ] && pass "$rows lines" || fail "only $rows lines"
+[ $rows -ge 55 ] && pass "$rows lines" || fail "only $rows lines"
 
 # Parameters: counted, and as published.
 params() { # NAME PUBLISHED JSON : within half a percent, norms and biases aside
@@ -58,6 +59,20 @@ run estimate "$l" --serve -g l4 --context 4096; printf '%s\n' "$err" | grep -q '
 mkdir -p "$TMP/hub/models--org--net/snapshots/1"; cp "$l/config.json" "$TMP/hub/models--org--net/snapshots/1/"
 HF_HUB_CACHE="$TMP/hub" "$VRAMCAST" estimate org/net --serve -g l4 --context 4096 > "$TMP/out" 2>&1; grep -q 'left for the cache' "$TMP/out" && pass "a name in the hub's cache" || fail "hub" "$(cat "$TMP/out")"
 run estimate org/net --serve -g l4; expect "and one that is not there" 1 '' 'no config.json, no folder with one, and no model in'
+run estimate "$TMP/m/GLM-5.1-FP8" --serve --kv-memory 30GiB --context 8192 --tp 8 --kv-dtype fp8 --json
+[ "$(field block_bytes)" = $((64 * (656 + 132) * 78)) ] && pass "sparse MLA: 656 bytes of a token in 8 bits, 132 of its indexer, blocks of 64" || fail "sparse MLA" "$out"
+run estimate "$TMP/m/gemma-4-26B-A4B-NVFP4" --serve -g rtx5090 --context 8192 --speculative 3 --draft "$TMP/m/gemma-4-26B-A4B-eagle3" --json; a=$(weights)
+run estimate "$TMP/m/gemma-4-26B-A4B-NVFP4" --serve -g rtx5090 --context 8192 --json; a=$((a - $(weights)))
+[ $a -gt 355000000 ] && [ $a -lt 390000000 ] && pass "an EAGLE head shares the embedding: $a bytes more (0.35 GiB in the log)" || fail "the weights of a draft" "$a"
+run estimate "$l" --serve -g l4 --draft "$l"; expect "a draft proposes some tokens" 2 '' '--draft goes with --speculative N'
+run estimate "$l" --serve -g l4 --draft nowhere --speculative 2; expect "and is a model" 1 '' 'nowhere is no config.json'
+# SGLang: states of 32 bits where the file does not say it, one more than can be used, three for a request with the radix cache.
+run estimate "$TMP/m/Nemotron-3-Nano-30B" --serve --sglang 0.5 --kv-memory 20GiB --context 8192 --json
+[ "$(field states)" -gt 0 ] && [ "$(field running)" = $(($(field states) / 3)) ] && pass "as many requests as their states allow: $(field running) with $(field states)" || fail "states of SGLang" "$out"
+run estimate "$l" --serve --sglang 0.5 -g h100-80g-sxm --utilization 0.88 --context 8192 --users 8; expect "SGLang on a card" 0 'max_total_num_tokens +[0-9]+ .[0-9]+ '
+run estimate "$l" --serve --sglang 0.5 -g rtx3060-12g --utilization 0.88 --context 8192; expect "a model that is larger than the card, in SGLang" 3 'because +the weights leave no room'
+run estimate "$l" --serve --sglang 0.4 --kv-memory 8GiB; expect "an unknown SGLang" 2 '' 'try 0.5'
+run estimate "$l" --serve --sglang 0.5 -g h100-80g-sxm; expect "SGLang needs its part of the memory" 2 '' 'mem_fraction_static'
 run estimate "$l" --serve; expect "a card is needed" 2 '' '--serve wants a card'
 run estimate --serve -g l4; expect "and a model" 2 '' '--serve wants a model'
 run estimate "$l" --serve -g l4 --vllm 0.9; expect "an unknown release" 2 '' '0.10 .. 0.33'

@@ -181,6 +181,17 @@ static void emit_terms(struct vc_emit *e, const struct vc_serving_model *m, cons
 	vc_emit_end(e);
 }
 
+/* How many groups from g on are alike. */
+static size_t alike(const struct vc_kv_plan *p, size_t g)
+{
+	size_t n = 1;
+
+	while (g + n < p->groups && p->kind[g + n] == p->kind[g] &&
+	       p->layers[g + n] == p->layers[g])
+		n++;
+	return n;
+}
+
 static void emit_groups(struct vc_emit *e, const struct answer *w)
 {
 	static const char *const kind[] = { "full attention", "sliding window", "chunks", "state",
@@ -188,9 +199,11 @@ static void emit_groups(struct vc_emit *e, const struct answer *w)
 	const struct vc_kv_plan *p = &w->plan;
 
 	vc_emit_array(e, "groups", "Groups of layers");
-	for (size_t g = 0; g < p->groups; g++) {
+	for (size_t g = 0, n; g < p->groups; g += n) {
+		n = alike(p, g);
 		vc_emit_object(e, NULL, NULL);
 		vc_emit_text(e, "kind", "keeps", kind[p->group[g].kind]);
+		vc_emit_uint(e, "count", "groups", n);
 		vc_emit_uint(e, "layers", "layers", p->layers[g]);
 		vc_emit_uint(e, "block_size", "tokens a block", p->group[g].block_size);
 		vc_emit_uint(e, "window", NULL, p->group[g].window);

@@ -30,7 +30,7 @@ enum vc_kv_kind {
 	VC_KV_CROSS,   /* the encoder's tokens, when a request is let in */
 };
 
-enum { VC_KV_GROUPS = 64 };
+enum { VC_KV_GROUPS = 256 }; /* a draft model may leave groups of one layer */
 
 struct vc_kv_group {
 	enum vc_kv_kind kind;

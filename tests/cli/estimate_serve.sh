@@ -64,6 +64,8 @@ run estimate "$TMP/m/GLM-5.1-FP8" --serve --kv-memory 30GiB --context 8192 --tp 
 run estimate "$TMP/m/gemma-4-26B-A4B-NVFP4" --serve -g rtx5090 --context 8192 --speculative 3 --draft "$TMP/m/gemma-4-26B-A4B-eagle3" --json; a=$(weights)
 run estimate "$TMP/m/gemma-4-26B-A4B-NVFP4" --serve -g rtx5090 --context 8192 --json; a=$((a - $(weights)))
 [ $a -gt 355000000 ] && [ $a -lt 390000000 ] && pass "an EAGLE head shares the embedding: $a bytes more (0.35 GiB in the log)" || fail "the weights of a draft" "$a"
+run estimate "$TMP/m/Qwen3.6-27B" --serve --kv-memory 18GiB --context 32768 --max-num-seqs 64 --speculative 3 --draft "$TMP/m/gemma-4-26B-A4B-eagle3"
+expect "a draft of another width leaves groups of one layer: 65 of them" 0 '^ *state +48 +1 '
 run estimate "$l" --serve -g l4 --draft "$l"; expect "a draft proposes some tokens" 2 '' '--draft goes with --speculative N'
 run estimate "$l" --serve -g l4 --draft nowhere --speculative 2; expect "and is a model" 1 '' 'nowhere is no config.json'
 # SGLang: states of 32 bits where the file does not say it, one more than can be used, three for a request with the radix cache.

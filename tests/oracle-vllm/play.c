@@ -213,6 +213,9 @@ static void write_models(uint64_t models, const char *release)
 		if (held)
 			printf(",state/%" PRIu64 "/%" PRIu64 "/0/%" PRIu64, many * (1 + dice(6)),
 			       held, caching ? block : len);
+		if (dice(2)) /* a draft model */
+			printf(",full/%" PRIu64 "/%" PRIu64 "/0/%" PRIu64, 1 + dice(2),
+			       dice(2) ? bytes : dice(2) ? wide[dice(5)] : bytes >> dice(3), block);
 		printf(" padded=%" PRIu64 " len=%" PRIu64 " inflight=%" PRIu64 " caching=%d states="
 		       "%" PRIu64 " onekind=%d memory=%" PRIu64 "\n", padded, len,
 		       (uint64_t)2 << (9 + dice(5)), caching, held ? dice(3) : 0,

@@ -135,22 +135,6 @@ static int cache_blocks(const struct config *c, struct served *v, uint64_t *bloc
 	return VC_OK;
 }
 
-/* The longest request that so many blocks hold, of those that the model takes. */
-static uint64_t longest(const struct served *v, uint64_t blocks)
-{
-	uint64_t low = 1, high = v->m.max_len ? v->m.max_len : 1u << 30;
-
-	while (low < high) {
-		uint64_t middle = low + (high - low + 1) / 2;
-
-		if (vc_kv_plan_blocks(&v->plan, &v->server, middle) < blocks)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
-}
-
 /* Groups of layers: whether vLLM starts. */
 static int check_groups(const struct served *v, struct vc_error *err)
 {
@@ -175,7 +159,9 @@ static int open_cache(const struct config *c, struct served *v, struct vc_error 
 
 	if (c->max_len == VC_NOT_GIVEN && k->blocks > 1 && k->blocks < 1ull << 32 &&
 	    k->block_size < 1ull << 30)
-		k->max_len = k->group ? longest(v, k->blocks) : (k->blocks - 1) * k->block_size;
+		k->max_len = !k->group ? (k->blocks - 1) * k->block_size :
+			     vc_kv_plan_longest(&v->plan, &v->server, k->blocks,
+						v->m.max_len ? v->m.max_len : 1u << 30);
 	if (k->group)
 		VC_TRY(check_groups(v, err));
 	return vc_serving_init(&v->s, k, &v->requests, err);

@@ -12,6 +12,9 @@
 struct need { double low, bytes, high; };
 enum { WEIGHTS, ACTIVATIONS, LIBRARIES, GRAPHS, TERMS };
 
+/* What ends a start, or keeps the users out. */
+enum death { NONE, NO_ROOM, TOO_LONG, NO_STATES, TOO_MANY };
+
 struct answer {
 	const struct vc_card *card;
 	struct need term[TERMS], sum, cache;
@@ -21,8 +24,8 @@ struct answer {
 	struct vc_kv_plan plan;
 	double requests[3];      /* of max_len at a time; at least, best, at most */
 	uint64_t blocks[3], tokens[3];
+	enum death death[3];
 	int verdict;             /* 0 fits, 1 undecided, 2 does not */
-	const char *why;         /* what is missing; NULL: nothing */
 };
 
 /* ---- what is beside the cache ---- */
@@ -79,43 +82,39 @@ static void add_up(const struct vc_serve_ask *a, const struct vc_serving_model *
 }
 
 /* ---- how many tokens ---- */
-static int verdict_of(const struct vc_serve_ask *a, const struct vc_serving_model *m,
-		      struct answer *w, uint64_t blocks)
+static uint64_t request_length(const struct vc_serve_ask *a, const struct answer *w)
 {
-	uint64_t context = a->context < w->server.max_len ? a->context : w->server.max_len;
-	uint64_t one = vc_kv_plan_blocks(&w->plan, &w->server, w->server.max_len);
+	return a->context && a->context < w->server.max_len ? a->context : w->server.max_len;
+}
 
-	if (blocks < one + 1) {
-		w->why = "one request of max_model_len does not fit";
-		return 2;
-	}
-	if (vc_serving_has_states(m) && w->server.minor >= 25 && !a->eager &&
-	    w->max_seqs > blocks) {
-		w->why = "max_num_seqs exceeds the blocks for states";
-		return 2;
-	}
-	if (blocks - 1 < a->users * vc_kv_plan_blocks(&w->plan, &w->server, context)) {
-		w->why = "so many users do not fit at a time";
-		return 2;
-	}
-	return 0;
+static enum death death_of(const struct vc_serve_ask *a, const struct vc_serving_model *m,
+			   const struct answer *w, uint64_t blocks)
+{
+	uint64_t one = vc_kv_plan_blocks(&w->plan, &w->server, w->server.max_len);
+	uint64_t each = vc_kv_plan_blocks(&w->plan, &w->server, request_length(a, w));
+
+	if (blocks < 2)
+		return NO_ROOM;
+	if (blocks < one + 1)
+		return TOO_LONG;
+	if (vc_serving_has_states(m) && w->server.minor >= 25 && !a->eager && w->max_seqs > blocks)
+		return NO_STATES;
+	return blocks - 1 < a->users * each ? TOO_MANY : NONE;
 }
 
 static int fill(const struct vc_serve_ask *a, const struct vc_serving_model *m, struct answer *w,
 		struct vc_error *err)
 {
 	const double bytes[3] = { w->cache.low, w->cache.bytes, w->cache.high };
-	int of[3];
 
 	VC_TRY(vc_kv_plan(&m->kv, &w->server, &w->plan, err));
-	w->why = NULL;
 	for (int i = 2; i >= 0; i--) {
 		w->blocks[i] = bytes[i] > 0 ? (uint64_t)bytes[i] / w->plan.block_bytes : 0;
 		w->tokens[i] = vc_kv_plan_tokens(&w->plan, &w->server, w->blocks[i],
 						 &w->requests[i]);
-		of[i] = verdict_of(a, m, w, w->blocks[i]);
+		w->death[i] = death_of(a, m, w, w->blocks[i]);
 	}
-	w->verdict = of[2] ? 2 : of[0] ? 1 : 0;
+	w->verdict = w->death[2] ? 2 : w->death[0] ? 1 : 0;
 	return VC_OK;
 }
 
@@ -151,6 +150,113 @@ static int work_out(const struct vc_serve_ask *a, const struct vc_card *card, ui
 	w->server.max_batch = w->max_batch;
 	add_up(a, m, w);
 	return fill(a, m, w, err);
+}
+
+/* ---- what avoids it ---- */
+/* One option more against what happens with the least memory; false: none is left. What was asked
+ * for stays: a length that nobody named is the first to go. */
+static bool one_more(struct vc_serve_ask *a, const struct answer *w, uint64_t *tp)
+{
+	uint64_t most = vc_kv_plan_longest(&w->plan, &w->server, w->blocks[0], w->server.max_len);
+	enum death d = w->death[0];
+
+	if (d == NO_STATES) {
+		a->max_seqs = w->blocks[0];
+		return true;
+	}
+	if (d == TOO_LONG && !a->context && most >= 1024) {
+		a->context = most / 1024 * 1024;
+		return true;
+	}
+	if (d != NO_ROOM && strncmp(a->kv_dtype, "fp8", 3)) {
+		a->kv_dtype = "fp8";
+		return true;
+	}
+	*tp *= 2;
+	return a->kv_memory == VC_NOT_GIVEN && *tp <= 8;
+}
+
+/* Options with which the server starts and holds its users in any case; false: there are none. */
+static bool mend(const struct vc_serve_ask *asked, const struct answer *w, const char *path,
+		 struct answer *mended, char *options, size_t n)
+{
+	struct vc_serve_ask a = *asked;
+	struct vc_serving_model m;
+	struct vc_error quiet = { .status = VC_OK };
+	uint64_t tp = w->tp;
+	size_t at = 0;
+
+	*mended = *w;
+	options[0] = '\0';
+	while (mended->death[0])
+		if (!one_more(&a, mended, &tp) ||
+		    work_out(&a, w->card, tp, path, &m, mended, &quiet) != VC_OK)
+			return false;
+	if (tp != w->tp)
+		at = (size_t)snprintf(options, n, " --tensor-parallel-size %" PRIu64, tp);
+	if (a.context != asked->context)
+		at += (size_t)snprintf(options + at, n - at, " --max-model-len %" PRIu64,
+				       a.context);
+	if (a.max_seqs != asked->max_seqs)
+		at += (size_t)snprintf(options + at, n - at, " --max-num-seqs %" PRIu64,
+				       a.max_seqs);
+	if (a.kv_dtype != asked->kv_dtype)
+		snprintf(options + at, n - at, " --kv-cache-dtype fp8");
+	return true;
+}
+
+static void reason(const struct vc_serve_ask *a, const struct answer *w, enum death d, char *text,
+		   size_t n)
+{
+	uint64_t one = vc_kv_plan_blocks(&w->plan, &w->server, w->server.max_len);
+
+	if (d == NO_ROOM)
+		snprintf(text, n, "weights, a step, libraries and graphs leave no room for the "
+			 "cache");
+	else if (d == TOO_LONG)
+		snprintf(text, n, "one request of %" PRIu64 " tokens (max_model_len) takes %.2f "
+			 "GiB of cache, and %.2f are left", w->server.max_len,
+			 (double)(one * w->plan.block_bytes) / (1u << 30),
+			 fmax(0, (d == w->death[2] ? w->cache.high : w->cache.low) / (1u << 30)));
+	else if (d == NO_STATES)
+		snprintf(text, n, "max_num_seqs %" PRIu64 " exceeds the %" PRIu64 " blocks for "
+			 "states", w->max_seqs, w->blocks[d == w->death[2] ? 2 : 0]);
+	else
+		snprintf(text, n, "%" PRIu64 " users do not fit at a time", a->users);
+}
+
+/* The one sentence. */
+static void sentence(const struct vc_serve_ask *a, const struct answer *w, const char *path,
+		     char *text, size_t n)
+{
+	struct answer safe;
+	char why[200], options[160];
+	bool mended = mend(a, w, path, &safe, options, sizeof(options));
+	enum death d = w->death[2] ? w->death[2] : w->death[0];
+	uint64_t length = request_length(a, &safe), users;
+	size_t at = 0;
+
+	if (d) {
+		reason(a, w, d, why, sizeof(why));
+		at = (size_t)snprintf(text, n, "%s %s; ",
+				      d == TOO_MANY ? w->death[2] ? "starts, but" :
+				      "starts, but maybe" : w->death[2] ? "dies:" : "may die:",
+				      why);
+		if (!mended) {
+			snprintf(text + at, n - at, "no option of vLLM's own is known that avoids "
+				 "it");
+			return;
+		}
+		at += (size_t)snprintf(text + at, n - at, "with%s it ", options);
+	}
+	users = (safe.blocks[0] - 1) / vc_kv_plan_blocks(&safe.plan, &safe.server, length);
+	at += (size_t)snprintf(text + at, n - at, "starts with %s%" PRIu64 " tokens, %" PRIu64
+			       " request%s of %" PRIu64 " at a time",
+			       a->kv_memory == VC_NOT_GIVEN ? "at least " : "", safe.tokens[0],
+			       users, users == 1 ? "" : "s", length);
+	if (a->kv_memory == VC_NOT_GIVEN)
+		snprintf(text + at, n - at, "; safe: --kv-cache-memory=%" PRIu64,
+			 safe.blocks[0] * safe.plan.block_bytes);
 }
 
 /* ---- the answer ---- */
@@ -214,9 +320,16 @@ static void emit_groups(struct vc_emit *e, const struct answer *w)
 	vc_emit_bytes(e, "block_bytes", "a block", p->block_bytes);
 }
 
-static void emit_counts(struct vc_emit *e, const struct vc_serve_ask *a, const struct answer *w)
+static void emit_counts(struct vc_emit *e, const struct vc_serve_ask *a, const struct answer *w,
+			const char *answer)
 {
 	static const char *const words[] = { "fits", "undecided", "oom" };
+	static const char *const why[] = {
+		NULL, "nothing is left for the cache",
+		"one request of max_model_len does not fit",
+		"max_num_seqs exceeds the blocks for states",
+		"so many users do not fit at a time",
+	};
 	char text[96];
 
 	vc_emit_bytes(e, "kv_memory", "left for the cache", whole(w->cache.bytes));
@@ -230,7 +343,8 @@ static void emit_counts(struct vc_emit *e, const struct vc_serve_ask *a, const s
 	vc_emit_text(e, NULL, "requests of max_model_len", text);
 	vc_emit_uint(e, "users", "users", a->users);
 	vc_emit_text(e, "verdict", "verdict", words[w->verdict]);
-	vc_emit_text(e, "why", w->why ? "because" : NULL, w->why);
+	vc_emit_text(e, "why", why[w->death[2]] ? "because" : NULL, why[w->death[2]]);
+	vc_emit_text(e, "answer", "answer", answer);
 }
 
 static void emit_head(struct vc_emit *e, const struct vc_serve_ask *a,
@@ -332,7 +446,7 @@ static void say_next(const struct vc_serve_ask *a, const struct answer *w, const
 int vc_estimate_serve(const struct vc_serve_ask *ask, struct vc_console *con)
 {
 	struct vc_serve_ask own = *ask, *a = &own;
-	char draft[1024];
+	char draft[1024], answer[600];
 	const struct vc_card *card = NULL;
 	struct vc_serving_model m;
 	struct answer w;
@@ -362,10 +476,12 @@ int vc_estimate_serve(const struct vc_serve_ask *ask, struct vc_console *con)
 	emit_head(e, a, &m, &w);
 	emit_terms(e, &m, &w);
 	emit_groups(e, &w);
+	if (!all)
+		sentence(a, &w, path, answer, sizeof(answer));
 	if (all)
 		VC_TRY(emit_cards(e, a, path, &any, &con->err));
 	else
-		emit_counts(e, a, &w);
+		emit_counts(e, a, &w, answer);
 	vc_emit_end(e);
 	VC_TRY(vc_emit_done(e, &con->err));
 	snprintf(folder, sizeof(folder), "%s", path);

@@ -201,6 +201,22 @@ uint64_t vc_kv_plan_blocks(const struct vc_kv_plan *p, const struct vc_kv_server
 	return sum;
 }
 
+uint64_t vc_kv_plan_longest(const struct vc_kv_plan *p, const struct vc_kv_server *v,
+			    uint64_t blocks, uint64_t most)
+{
+	uint64_t low = 0, high = most;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low + 1) / 2;
+
+		if (vc_kv_plan_blocks(p, v, middle) < blocks)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
 uint64_t vc_kv_plan_tokens(const struct vc_kv_plan *p, const struct vc_kv_server *v,
 			   uint64_t blocks, double *requests)
 {

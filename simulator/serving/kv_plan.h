@@ -52,3 +52,6 @@ uint64_t vc_kv_plan_tokens(const struct vc_kv_plan *p, const struct vc_kv_server
 /* Blocks that a request of so many tokens holds at most. */
 uint64_t vc_kv_plan_blocks(const struct vc_kv_plan *p, const struct vc_kv_server *v,
 			   uint64_t tokens);
+/* The longest request, of at most so many tokens, that fewer than `blocks` hold; 0: none. */
+uint64_t vc_kv_plan_longest(const struct vc_kv_plan *p, const struct vc_kv_server *v,
+			    uint64_t blocks, uint64_t most);

@@ -54,6 +54,34 @@ run estimate "$l" --serve -g rtx3060-12g --context 8192; expect "a model that is
 run estimate "$l" --serve -g rtx4090 --context 32768; expect "where the band decides it is left open" 6 'verdict +undecided'
 run estimate "$TMP/m/Qwen3.6-27B" --serve -g h100-94g-nvl --vllm 0.25; expect "blocks for states that do not suffice are said before the start" 3 'because +max_num_seqs exceeds the blocks for states'
 run estimate "$TMP/m/Qwen3.6-27B" --serve -g h100-94g-nvl --vllm 0.25 --max-num-seqs 256; expect "and fewer sequences start" 0 'verdict +fits'
+answer() { printf '%s\n' "$out" | sed -n 's/^  "answer": "\(.*\)",*$/\1/p'; }
+# The one sentence: with the options and the memory that it names the server starts, also with the least memory of the band.
+safe() { # NAME CARD OPTIONS EXPECTED-OPTIONS...
+	name=$1; card=$2; options=$3; shift 3
+	# shellcheck disable=SC2086
+	run estimate "$model" --serve -g $card $options --json
+	a=$(answer)
+	case $a in *"with $* it starts"*) ;; *) fail "$name: $*" "$a"; return;; esac
+	# shellcheck disable=SC2086,SC2046
+	set -- $(printf ' %s ' "$*" | sed 's/--tensor-parallel-size/--tp/; s/--max-model-len/--context/; s/--kv-cache-dtype/--kv-dtype/')
+	kv=${a##*--kv-cache-memory=}
+	# shellcheck disable=SC2086
+	run estimate "$model" --serve $options "$@" --kv-memory "$kv" --json
+	first=$(field verdict)
+	# shellcheck disable=SC2086
+	run estimate "$model" --serve -g $card $options "$@" --json
+	[ "$first" = fits ] && [ "$(field verdict)" = fits ] && [ "$(field kv_memory_low)" -ge "$kv" ] && pass "$name: $*" || fail "$name" "$first $out"
+}
+model=$TMP/m/Qwen3.6-27B
+safe "too few states" h100-94g-nvl "--vllm 0.25" --max-num-seqs 558
+safe "several at a time" h100-80g-sxm "--context 262144 --users 4" --tensor-parallel-size 2 --max-num-seqs 300 --kv-cache-dtype fp8
+model=$l
+safe "a length that nobody asked for" rtx4090 "" --max-model-len 29696
+safe "no room" rtx3060-12g "" --tensor-parallel-size 2 --max-model-len 8192
+safe "many users" h100-80g-sxm "--context 32768 --users 20" --kv-cache-dtype fp8
+run estimate "$l" --serve -g h100-80g-sxm --context 8192 --users 16 --json
+case $(answer) in "starts with at least $(field tokens_low) tokens"*) pass "a sentence where all is well";; *) fail "a sentence" "$(answer)";; esac
+run estimate "$TMP/m/GLM-5.1-FP8" --serve -g h100-80g-sxm; expect "and where nothing helps" 3 'answer +dies: .*no option'
 run estimate "$TMP/m/Qwen3-235B-FP8" --serve -g all --context 8192; expect "which cards, and how many" 0 '^ *h200-141g +[0-9.]+ GiB +2 '
 run estimate "$l" --serve -g l4 --context 4096; printf '%s\n' "$err" | grep -q 'dryrun -g l4 -- vllm serve .* --load-format dummy' && pass "the line that makes it exact" || fail "next" "$err"
 mkdir -p "$TMP/hub/models--org--net/snapshots/1"; cp "$l/config.json" "$TMP/hub/models--org--net/snapshots/1/"

@@ -109,10 +109,12 @@ $(BUILD)/vramcast: $(CMD_OBJ) $(BUILD)/libvramcast.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(CMD_OBJ) $(BUILD)/libvramcast.a $(LIBS)
 
+# What a test includes is a prerequisite once it was built, too, and must not be linked beside it.
+included = $(shell sed -n 's/^.include "\(.*\.c\)"/\1/p' $<)
 $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c %.o,$^) $(BUILD)/libvramcast.a $(CMOCKA_LIBS) $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter-out $(included),$(filter %.c %.o,$^)) $(BUILD)/libvramcast.a $(CMOCKA_LIBS) $(LIBS)
 
 demo: deps ## install what is missing, build, simulate a real recording on two cards, draw it
 	$(Q)$(MAKE) --no-print-directory all

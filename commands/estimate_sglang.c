@@ -34,6 +34,7 @@ static int verdict_of(const struct vc_serve_ask *a, struct sgl *s, const struct 
 	uint64_t context = a->context ? a->context : s->server.max_len;
 
 	s->why = !p->tokens || (p->state_bytes && !p->states) ? "the weights leave no room" :
+		 p->narrow ? "the pool of the window does not hold one request" :
 		 p->running < a->users && p->state_bytes ? "so many users have no states" :
 		 p->tokens / a->users < context ? "so many users do not fit at a time" : NULL;
 	return s->why ? 2 : 0;

@@ -157,6 +157,10 @@ check-all: $(BUILD)/tests/oracle-vllm-play
 TESTS += tests/oracle-vllm/vllm.sh
 check-oracle-vllm: $(BUILD)/tests/oracle-vllm-play ## vramcast serve against vLLM's own scheduler (fetches wheels)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-vllm/check.sh
+check-all: $(BUILD)/tests/oracle-sglang-play
+TESTS += tests/oracle-sglang/sglang.sh
+check-oracle-sglang: $(BUILD)/tests/oracle-sglang-play ## estimate --sglang against SGLang's own code (fetches wheels)
+	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-sglang/check.sh
 $(BUILD)/tests/oracle-xpu-play: tests/oracle-xpu/play.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
@@ -165,7 +169,7 @@ check-all: $(BUILD)/tests/oracle-xpu-play
 TESTS += tests/oracle-xpu/xpu.sh
 check-oracle-xpu: $(BUILD)/tests/oracle-xpu-play ## the torch model for XPU against PyTorch's source (fetches it)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-xpu/check.sh
-.PHONY: check-oracle bench-oracle check-oracle-bfc check-oracle-rmm check-oracle-vllm check-oracle-xpu
+.PHONY: check-oracle bench-oracle check-oracle-bfc check-oracle-rmm check-oracle-vllm check-oracle-sglang check-oracle-xpu
 $(BUILD)/tests/oracle-pools-play: tests/oracle-pools/play.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)

@@ -63,6 +63,7 @@ int vc_sgl_plan(const struct vc_kv_model *m, const struct vc_sgl_server *v, stru
 		struct vc_error *err)
 {
 	double gib = (double)v->memory / GIB, bytes, cell;
+	uint64_t widest = 0;
 
 	*p = (struct vc_sgl_plan){ .tokens = 0 };
 	VC_TRY(check(v, err));
@@ -70,6 +71,8 @@ int vc_sgl_plan(const struct vc_kv_model *m, const struct vc_sgl_server *v, stru
 		const struct vc_kv_layers *l = &m->of[i];
 		bool window = v->windows && (l->kind == VC_KV_SLIDING || l->kind == VC_KV_CHUNKED);
 
+		if (window && l->window > widest)
+			widest = l->window;
 		*(l->kind == VC_KV_STATE ? &p->state_bytes :
 		  window ? &p->window_bytes : &p->full_bytes) += l->n * l->bytes;
 	}
@@ -86,6 +89,7 @@ int vc_sgl_plan(const struct vc_kv_model *m, const struct vc_sgl_server *v, stru
 	if (p->full_bytes && p->window_bytes)
 		p->window_tokens = (uint64_t)((double)p->tokens * v->window_ratio) / v->page *
 				   v->page;
+	p->narrow = p->full_bytes && p->window_bytes && widest + v->page >= p->window_tokens;
 	p->running = most_running(v, p);
 	return VC_OK;
 }

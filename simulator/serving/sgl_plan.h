@@ -28,6 +28,7 @@ struct vc_sgl_plan {
 	uint64_t window_tokens;
 	uint64_t states;       /* max_mamba_cache_size; one more is allocated */
 	uint64_t running;      /* max_running_requests, at most */
+	bool narrow;           /* the pool of the window does not hold one request */
 };
 
 int vc_sgl_plan(const struct vc_kv_model *m, const struct vc_sgl_server *v, struct vc_sgl_plan *p,

@@ -101,6 +101,7 @@ run estimate "$TMP/m/Nemotron-3-Nano-30B" --serve --sglang 0.5 --kv-memory 20GiB
 [ "$(field states)" -gt 0 ] && [ "$(field running)" = $(($(field states) / 3)) ] && pass "as many requests as their states allow: $(field running) with $(field states)" || fail "states of SGLang" "$out"
 run estimate "$l" --serve --sglang 0.5 -g h100-80g-sxm --utilization 0.88 --context 8192 --users 8; expect "SGLang on a card" 0 'max_total_num_tokens +[0-9]+ .[0-9]+ '
 run estimate "$l" --serve --sglang 0.5 -g rtx3060-12g --utilization 0.88 --context 8192; expect "a model that is larger than the card, in SGLang" 3 'because +the weights leave no room'
+run estimate "$TMP/m/MiMo-V2-Flash" --serve --sglang 0.5 --kv-memory 8MiB --tp 4 --context 100 --swa-full-tokens-ratio 0.1; expect "a pool that is narrower than its window" 3 'because +the pool of the window does not hold one request'
 run estimate "$l" --serve --sglang 0.4 --kv-memory 8GiB; expect "an unknown SGLang" 2 '' 'try 0.5'
 run estimate "$l" --serve --sglang 0.5 -g h100-80g-sxm; expect "SGLang needs its part of the memory" 2 '' 'mem_fraction_static'
 run estimate "$l" --serve; expect "a card is needed" 2 '' '--serve wants a card'

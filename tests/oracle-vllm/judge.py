@@ -5,46 +5,18 @@
 TREE holds the Python files of one vLLM release (build.sh). Of them vllm.v1.core and what it computes with is executed as it is;
 everything else (the engine, torch, message classes) is replaced by names that do nothing. The format is described in play.c.
 """
-import importlib.abc
-import importlib.machinery
 import os
 import sys
 import types
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from nothing import Finder, quiet, thing  # noqa: E402
 
 tree = sys.argv[1]
 os.environ["PYTHONHASHSEED"] = "0"
 REAL = ("vllm.v1.core", "vllm.v1.request", "vllm.v1.kv_cache_interface", "vllm.v1.kv_cache_spec_registry", "vllm.v1.metrics.stats",
         "vllm.utils.math_utils", "vllm.v1.kv_cache_layout", "vllm.v1.hisparse")
 PACKAGES = ("vllm", "vllm.v1", "vllm.utils", "vllm.v1.metrics")
-
-
-class Meta(type):
-    def __getattr__(cls, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return thing(name)
-
-    def __iter__(cls):
-        return iter(())
-
-    def __or__(cls, other):
-        return cls
-
-    __ror__ = __or__
-
-
-def thing(name):
-    """A class that takes any argument, keeps the named ones, and is whatever else it is asked to be."""
-    def init(self, *a, **k):
-        self.__dict__.update(k)
-
-    return Meta(name, (), {"__init__": init, "__init_subclass__": classmethod(lambda cls, **k: None), "__class_getitem__": classmethod(lambda cls, i: cls),
-                           "__call__": lambda self, *a, **k: (a[0] if a and callable(a[0]) else self), "__enter__": lambda s: s, "__exit__": lambda *a: None,
-                           "__getattr__": lambda self, n: (_ for _ in ()).throw(AttributeError(n)) if n.startswith("__") else quiet})
-
-
-def quiet(*a, **k):
-    return None
 
 
 class Stub(types.ModuleType):
@@ -86,31 +58,8 @@ SPECIAL = {"bc_linter_include": lambda c: c, "bc_linter_skip": lambda c: c, "Mul
            "sha256_cbor": digest, "sha256": digest, "xxhash": digest, "xxhash_cbor": digest, "sha256_cbor_64bit": digest}
 
 
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    TOPS = ("vllm", "torch", "msgspec", "numpy", "cbor2", "uvloop", "zmq", "pydantic", "prometheus_client", "regex", "transformers", "xxhash",
-            "typing_extensions", "psutil", "cachetools", "cloudpickle", "einops", "PIL")
-
-    def find_spec(self, name, path, target=None):
-        if name.split(".")[0] not in self.TOPS:
-            return None
-        file = os.path.join(tree, *name.split("."))
-        if name.startswith(REAL):
-            for f in (file + ".py", os.path.join(file, "__init__.py")):
-                if os.path.exists(f):
-                    where = [file] if f.endswith("__init__.py") else None
-                    return importlib.util.spec_from_file_location(name, f, submodule_search_locations=where)
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
-
-    def create_module(self, spec):
-        return Stub(spec.name)
-
-    def exec_module(self, module):
-        module.__path__ = []
-
-
-import importlib.util  # noqa: E402
-
-sys.meta_path.insert(0, Finder())
+sys.meta_path.insert(0, Finder(tree, REAL, ("vllm", "torch", "msgspec", "numpy", "cbor2", "uvloop", "zmq", "pydantic", "prometheus_client", "regex", "transformers", "xxhash",
+                                             "typing_extensions", "psutil", "cachetools", "cloudpickle", "einops", "PIL"), Stub))
 from vllm.v1.core import kv_cache_utils  # noqa: E402
 from vllm.v1.core.sched import scheduler as sched_module  # noqa: E402
 from vllm.v1 import kv_cache_interface as interface  # noqa: E402

@@ -397,7 +397,7 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	struct vc_dryrun_cudnn cudnn = { 0 };
 	struct vc_dryrun_config own = *(const struct vc_dryrun_config *)config;
 	const struct vc_dryrun_config *c = &own;
-	char python[1024], package[1024], libraries[1100], own_python[700];
+	char python[1024], package[1024], libraries[1100], own_python[700], script[1100];
 	struct vc_stage stage = { 0 };
 	own.cudnn = &cudnn;
 	int rc = check(c, argc, &con->err);
@@ -441,9 +441,13 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 		rc = describe(&own, &stage, argc, argv, &con->err);
 		argv[0] = in_use;
 	}
-	char **filled = rc ? NULL : vc_own_fill(argc, argv, &c->params, &con->err);
+	char **filled = rc ? NULL : vc_own_fill(argc, argv, &c->params, &con->err), **served = NULL;
 	if (!rc)
-		rc = filled ? run_all(c, python, &stage, argc, filled, con) : VC_ENOMEM;
+		rc = filled ? vc_dryrun_until_ready(stage.dir, script, sizeof script, python, &argc,
+						    filled, &served, &con->err) : VC_ENOMEM;
+	if (!rc)
+		rc = run_all(c, python, &stage, argc, served ? served : filled, con);
+	free(served);
 	vc_own_free(filled);
 	vc_stage_close(&stage);
 	return rc;
@@ -456,7 +460,8 @@ const struct vc_command vc_command_dryrun = {
 		"Runs an unmodified training script with a CUDA build of PyTorch (or JAX, or "
 		"TensorFlow)\non a stand-in for the CUDA stack: device memory is accounted against "
 		"the chosen card,\nkernels do nothing, and the framework's own allocator decides "
-		"everything. The exit code\nis the program's.",
+		"everything. The exit code\nis the program's. vllm serve and sglang serve end "
+		"when ready.",
 	.options = tables, .config_size = sizeof(struct vc_dryrun_config),
 	.flags = VC_CMD_PASSTHROUGH, .run = dryrun,
 };

@@ -93,14 +93,11 @@ static const struct vc_option serve_options[] = {
 	{ 0, "no-prefix-caching", VC_O_FLAG, ASK(no_caching), NULL, "enable_prefix_caching=False",
 	  NULL },
 	{ 0, "enforce-eager", VC_O_FLAG, ASK(eager), NULL, "no CUDA graphs", NULL },
-	{ 0, "sglang", VC_O_TEXT, ASK(sglang), "VERSION", "SGLang in place of vLLM, 0.5: "
-	  "--utilization is mem_fraction_static, --max-num-seqs max_running_requests", NULL },
-	{ 0, "swa-full-tokens-ratio", VC_O_REAL, ASK(window_ratio), "R", "of SGLang: tokens with a "
-	  "window for one without", "0.8" },
-	{ 0, "mamba-full-memory-ratio", VC_O_REAL, ASK(state_ratio), "R", "of SGLang: memory of "
-	  "states for one byte of tokens", "0.9" },
-	{ 0, "max-mamba-cache-size", VC_O_UINT, ASK(states), "N", "of SGLang: states; 0: by the "
-	  "ratio", "0" },
+	{ 0, "sglang", VC_O_TEXT, ASK(sglang), "VERSION", "SGLang in place of vLLM: 0.5", NULL },
+	{ 0, "swa-full-tokens-ratio", VC_O_REAL, ASK(window_ratio), "R", "of SGLang", "0.8" },
+	{ 0, "mamba-full-memory-ratio", VC_O_REAL, ASK(state_ratio), "R", "of SGLang", "0.9" },
+	{ 0, "max-mamba-cache-size", VC_O_UINT, ASK(states), "N", "of SGLang; 0: by the ratio",
+	  "0" },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { estimate_options, serve_options, NULL };

@@ -165,7 +165,7 @@ $(BUILD)/tests/nullgpu/nccl: tests/nullgpu/world/nccl.c $(NULL_LIBS)
 		-l:vcnull-libnccl.so.2 -l:vcnull-libcudart.so.12 -l:vcnull-libcuda.so.1
 EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cute_dsl $(BUILD)/tests/nullgpu/cudnn $(BUILD)/tests/nullgpu/rnn $(BUILD)/tests/nullgpu/deviceless.so $(BUILD)/tests/nullgpu/nccl
 BENCHES += tests/nullgpu/bench_step.sh
-TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/cute_dsl.sh tests/nullgpu/preload.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/xla/made_up.sh tests/nullgpu/late.sh tests/nullgpu/smi.sh tests/nullgpu/fft.sh tests/nullgpu/products.sh tests/nullgpu/rnn/rnn.sh tests/nullgpu/world/nccl.sh tests/nullgpu/world/rounds.sh tests/nullgpu/verdict.sh
+TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/cute_dsl.sh tests/nullgpu/preload.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/xla/made_up.sh tests/nullgpu/late.sh tests/nullgpu/smi.sh tests/nullgpu/fft.sh tests/nullgpu/products.sh tests/nullgpu/rnn/rnn.sh tests/nullgpu/world/nccl.sh tests/nullgpu/world/rounds.sh tests/nullgpu/verdict.sh tests/nullgpu/server.sh
 
 .PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world check-leave check-published check-serving check-sglang check-xla
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")

@@ -302,7 +302,7 @@ static int link_parts(struct work *w, struct vc_error *err)
 	static const char *const parts[] = { "python/sitecustomize.py",
 		"python/vramcast_null_values.py", "python/vramcast_null_world.py",
 		"python/vramcast_null_said.py", "python/vramcast_null_host.py",
-		"python/vramcast_null_routes.py",
+		"python/vramcast_null_routes.py", "python/vramcast_null_server.py",
 		"python/vramcast_null_xla.py", "bin/nvidia-smi" };
 	static const char *const folders[] = { "python", "bin" };
 	char path[1024];

@@ -106,10 +106,11 @@ static void tell_pinned(enum vc_null_activity_kind kind, const void *p, uint64_t
 			.size = size, .memory = 1, .device = (uint32_t)vc_null_current() });
 }
 
+/* The host of the card may have more memory than this one: only what is written takes some. */
 static void *host_memory(size_t size)
 {
 	static uint64_t used;
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 	uint64_t at = __atomic_fetch_add(&used, size + HOST_PAGE, __ATOMIC_SEQ_CST);
 	void *p = MAP_FAILED;
 	if (at + size <= HOST_SPAN)

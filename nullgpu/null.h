@@ -109,6 +109,7 @@ VC_SHARED void vc_null_meminfo(int device, const void *caller, size_t *free_byte
 VC_SHARED void vc_null_asks_total(const void *caller);
 /* Bytes this process holds on `device`, context included. */
 VC_SHARED uint64_t vc_null_used(int device);
+VC_SHARED uint64_t vc_null_left(int device); /* for blocks; no question of the program */
 /* Device that owns the address, or -1. */
 VC_SHARED int vc_null_owner(uint64_t address);
 /* Start and size of the allocation around `address`. */

@@ -19,6 +19,22 @@ static int device_alloc(void **p, size_t n)
 	return rc;
 }
 
+/* Managed memory moves between the card and the host as it is used, and may be more than the card
+ * has: what does not fit when it is asked for is the host's. */
+static int managed_alloc(void **p, size_t n)
+{
+	vc_runtime_start();
+	if (n <= vc_null_left(vc_null_current()))
+		return device_alloc(p, n);
+	return vc_runtime_result(vc_null_host_alloc(n, p));
+}
+
+static int free_any(void *p)
+{
+	return vc_runtime_result(vc_null_is_host(p) ? vc_null_host_free(p) :
+						      vc_null_free((uint64_t)p));
+}
+
 VC_API(int, cudaMalloc, void **p, size_t n)
 {
 	struct { void **p; size_t n; } params = { p, n };
@@ -35,9 +51,9 @@ VC_API(int, cudaFree, void *p)
 	struct { void *p; } params = { p };
 	vc_runtime_start();
 	if (!vc_null_heard_api())
-		return vc_runtime_result(vc_null_free((uint64_t)p));
+		return free_any(p);
 	vc_null_tell_api(RUNTIME, CB_FREE, 0, __func__, &params, NULL);
-	int rc = vc_runtime_result(vc_null_free((uint64_t)p));
+	int rc = free_any(p);
 	vc_null_tell_api(RUNTIME, CB_FREE, 1, __func__, &params, &rc);
 	return rc;
 }
@@ -87,7 +103,7 @@ VC_API(int, cudaMemPoolTrimTo, void *pool, size_t keep)
 	return 0;
 }
 
-VC_API_RETURNS(cudaMallocManaged, (void **p, size_t n, unsigned flags), device_alloc(p, n))
+VC_API_RETURNS(cudaMallocManaged, (void **p, size_t n, unsigned flags), managed_alloc(p, n))
 
 VC_API(int, cudaMallocPitch, void **p, size_t *pitch, size_t width, size_t height)
 {

@@ -25,6 +25,7 @@ int cudaMemcpy(void *to, const void *from, size_t n, int kind);
 int cudaMemset(void *to, int v, size_t n);
 int cudaMemsetAsync(void *to, int v, size_t n, handle stream);
 int cudaHostAlloc(void **p, size_t n, unsigned flags);
+int cudaMallocManaged(void **p, size_t n, unsigned flags);
 int cudaFreeHost(void *p);
 int cudaPointerGetAttributes(void *out, const void *p);
 int cudaGetLastError(void);
@@ -151,6 +152,19 @@ static void test_data(void)
 	ok(a.type == 0, "others are not");
 	cudaFreeHost(host);
 	cudaFree(p);
+}
+
+static void test_managed(void)
+{
+	char *p, *more;
+	size_t f = free_now(), whole = f + MIB;
+	ok(cudaMallocManaged((void **)&p, 4 * MIB, 1) == 0 && free_now() == f - 4 * MIB,
+	   "managed memory that fits lies on the card");
+	ok(cudaMallocManaged((void **)&more, whole, 1) == 0 && free_now() == f - 4 * MIB,
+	   "what does not fit is the host's, and nothing is refused");
+	more[0] = more[whole - 1] = 7;
+	ok(more[0] == 7 && more[1] == 0, "both are written and read by the host");
+	ok(cudaFree(more) == 0 && cudaFree(p) == 0 && free_now() == f, "and given back");
 }
 
 /* How many of the bytes are `value`. */
@@ -438,6 +452,7 @@ int main(void)
 	test_capacity();
 	test_small();
 	test_data();
+	test_managed();
 	test_fresh();
 	test_mapping();
 	test_streams();

@@ -70,17 +70,22 @@ static void table_head(struct report *d, const char *klass, const char *caption,
 	vc_svg_put(&d->out, "</tr></thead><tbody>\n");
 }
 
-/* The line to paste: of the run that does best, by verdict, then by peak. */
+/* The line to paste: of the run that does best, by verdict, then by peak. None where there is nothing
+ * but defaults. */
 static void settings(struct report *d)
 {
 	const struct vc_result *best = d->runs;
 	char text[512];
+	bool any = false;
 
-	for (size_t i = 1; i < d->n; i++) {
+	for (size_t i = 0; i < d->n; i++) {
 		enum vc_verdict a = vc_result_verdict(&d->runs[i]), b = vc_result_verdict(best);
+		any |= d->runs[i].info.conf && *d->runs[i].info.conf;
 		if (a < b || (a == b && d->runs[i].stats.peak_reserved < best->stats.peak_reserved))
 			best = &d->runs[i];
 	}
+	if (!any)
+		return;
 	vc_conf_text(best, text, sizeof(text));
 	if (!best->info.conf || !*best->info.conf)
 		snprintf(text, sizeof(text), "unset PYTORCH_CUDA_ALLOC_CONF");

@@ -36,14 +36,19 @@ struct vc_family_ask {
 					 * recorded card's, where `card` is no other one */
 };
 
+/* Above this share of the bytes that move, lines through two samples are many. */
+#define VC_MANY_LINES 0.05
+
 /* How far an answer can be trusted. */
 struct vc_family_report {
 	size_t recordings;         /* recordings that were used */
 	size_t base;               /* the one whose order of events is used */
 	uint64_t allocs, bytes;    /* of the base */
 	uint64_t explained;        /* bytes found in other recordings, or computed */
-	double unmatched;          /* share of allocations that only some recordings have */
-	double unsure;             /* share of the bytes that move whose law is not sure */
+	double unmatched;          /* share of allocations that only some recordings have, ... */
+	double repeated;           /* ... and of those that some have more often */
+	double unsure;             /* share of the bytes that move whose law is not sure, ... */
+	double lines;              /* ... and is a line through two samples */
 	uint64_t workspace;        /* buffers of row sums: recognised, ... */
 	uint64_t workspace_new;    /* ... and appearing only at the target */
 	bool plans;                /* workspace may be of another plan: see plans.c */

@@ -69,6 +69,10 @@ static struct vc_law line(const struct vc_sample *p, const struct vc_sample *q, 
 		l.c = slope;
 	else
 		l.b = slope;
+	if (!side) {
+		l.from = p->x;
+		l.to = q->x;
+	}
 	return l;
 }
 
@@ -176,6 +180,20 @@ double vc_law_end(const struct vc_law *l, const struct vc_sample *own, double de
 		return at;
 	return high ? fmax(at + miss, fmax(kept, grown)) :
 		      fmax(1, fmin(at - miss, fmin(kept, grown)));
+}
+
+/* What grows with samples has no squares but of a similarity of all with all, which is pure; what
+ * grows with a length may have them. */
+double vc_law_other(const struct vc_law *l, bool counts, double x)
+{
+	double u = l->from, v = l->to, y = raw(l, u), z = raw(l, v), c;
+
+	if (counts)
+		return round(y * pow(x / u, log(z / y) / log(v / u)));
+	if (l->a >= 0)
+		return round(y + (z - y) / (v * v - u * u) * (x * x - u * u));
+	c = (z / v - y / u) / (v - u);
+	return round(x * (y / u + c * (x - u)));
 }
 
 static struct vc_law mean_of_degree(const struct vc_sample *s, size_t n, int degree, double *miss)

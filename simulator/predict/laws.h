@@ -21,6 +21,7 @@ struct vc_law {
 	double a, b, c, d, e; /* y = a + b*x + c*x^2 + d*x^3 + e*x^4 */
 	double least;         /* never below this many bytes */
 	double residual;      /* largest miss on the samples, bytes */
+	double from, to;      /* a line in x through two samples: where they are; else 0 */
 	bool sure;            /* exact on more samples than it has coefficients */
 };
 
@@ -35,6 +36,9 @@ double vc_law_at(const struct vc_law *l, double x); /* bytes, at least 1 */
  * what the sample `own` says by itself, as it is and in proportion (to x^degree). */
 double vc_law_end(const struct vc_law *l, const struct vc_sample *own, double degree, double x,
 		  bool high);
+/* Of a line through two samples: another law through both, a power of x (`counts`) or one with x*x.
+ */
+double vc_law_other(const struct vc_law *l, bool counts, double x);
 
 /* The law of sizes that vary with the data, each the mean of several: in proportion where that
  * misses no mean by more than three times `noise` (relative, of one mean), else of the degree (0 to

@@ -4,21 +4,26 @@
  * workspace that launch arithmetic decides. */
 #include "simulator/predict/scaling.h"
 
+#include "common/hash.h"
+#include "common/map.h"
 #include "common/vec.h"
 #include "common/workers.h"
 #include "simulator/predict/align.h"
 
 enum { THREADS = 4 };
 enum { SAMPLES = 64 };      /* recordings that a law is made of, at most */
+enum { ALIKE = 3 };         /* sizes that grow alike are many */
 enum { NEAR = 4096 };       /* allocations around an unmatched one: its like; bounds time */
 #define SHARE_NEEDED 0.85 /* of all bytes: autocast against none has 0.75, one script above 0.91 */
+
+#define STRAYS 0.05 /* of the allocations: with more of them a loop is not all that differs */
 
 void vc_scaling_fini(struct vc_scaling *v, size_t n)
 {
 	for (size_t i = 0; v->match && i < n; i++)
 		free(v->match[i]);
 	VC_FREE(v->match, v->law, v->origin, v->matched, v->other, v->workspace.at,
-		v->single);
+		v->single, v->repeat);
 }
 
 /* ---- which recordings say something about each other ---- */
@@ -157,14 +162,28 @@ static void fit_all(const struct vc_family *f, struct vc_scaling *v, size_t base
 	}
 }
 
+/* Two samples are all that shows it. */
+static bool is_line(const struct vc_law *l)
+{
+	return l->kind == VC_LAW_AFFINE && !l->sure && l->from > 0;
+}
+
+/* Where many sizes are lines, they are lines, or another law through both samples. */
 static double law_end(const struct vc_family *f, const struct vc_scaling *v, size_t base, size_t a,
 		      size_t i, double at, enum vc_bound bound)
 {
 	const struct vc_law *l = &v->law[a * f->m[base].n + i];
 	const struct vc_sample own = { f->x[base][a], (double)f->m[base].take[i].size };
+	bool high = bound == VC_BOUND_HIGH;
 
-	return bound ? vc_law_end(l, &own, v->side[a] ? v->side[a] : 1, at,
-				  bound == VC_BOUND_HIGH) : vc_law_at(l, at);
+	if (!bound)
+		return vc_law_at(l, at);
+	if (v->lines > VC_MANY_LINES && is_line(l)) {
+		double other = vc_law_other(l, f->axis[a].counts, at), line = vc_law_at(l, at);
+
+		return high ? fmax(line, other) : fmax(1, fmin(line, other));
+	}
+	return vc_law_end(l, &own, v->side[a] ? v->side[a] : 1, at, high);
 }
 
 static bool is_moving(const struct vc_law *l)
@@ -340,6 +359,41 @@ static int settle_alone(const struct vc_family *f, struct vc_scaling *v, struct 
 	return VC_OK;
 }
 
+/* Allocations of one call site and size are one kind; without a call site (backward passes) those
+ * between two of the same sizes. */
+static uint64_t kind_of(const struct vc_allocations *m, size_t i)
+{
+	const struct vc_take *t = &m->take[i];
+	uint64_t kind[] = { t->site, t->size, i ? t[-1].size : 0, i + 1 < m->n ? t[1].size : 0 };
+
+	return vc_hash_bytes(kind, (t->site ? 2 : 4) * sizeof(*kind));
+}
+
+/* Of those of m that are not known: what is of a kind that is known comes from a loop that runs
+ * more often (repeat[], NULL: nobody asks); else they stand alone. What lasts is not of a loop. */
+static int count_lone(const struct vc_allocations *m, const bool *known, bool *repeat,
+		      double *repeated, double *none, struct vc_error *err)
+{
+	struct vc_map kinds = { 0 };
+	bool room = true;
+
+	for (size_t i = 0; room && i < m->n; i++)
+		if (known[i])
+			room = vc_map_put(&kinds, kind_of(m, i), 1);
+	for (size_t i = 0; room && i < m->n; i++) {
+		const struct vc_take *t = &m->take[i];
+		bool again = !known[i] && t->life != UINT32_MAX &&
+			     vc_map_get(&kinds, kind_of(m, i));
+
+		*repeated += again;
+		*none += !known[i] && !again;
+		if (repeat)
+			repeat[i] |= again;
+	}
+	vc_map_fini(&kinds);
+	return room ? VC_OK : vc_nomem(err, "the alignment of two recordings");
+}
+
 /* How many allocations of the base and of other recordings the other side has not, but for the
  * buffers of kernels, which formulas explain. */
 static int count_unmatched(const struct vc_family *f, struct vc_scaling *v, size_t base,
@@ -349,32 +403,98 @@ static int count_unmatched(const struct vc_family *f, struct vc_scaling *v, size
 
 	for (size_t k = 0; k < f->n; k++) {
 		const struct vc_allocations *m = &f->m[k];
-		bool *known = v->match[k] ? calloc(m->n + 1, sizeof(*known)) : NULL;
-		double all = (double)(b->n + m->n), none = 0;
+		bool *known = v->match[k] ? calloc(b->n + m->n + 2, sizeof(*known)) : NULL;
+		bool *there = known + b->n + 1;
+		double repeated = 0, none = 0;
 
 		if (!v->match[k])
 			continue;
 		VC_HAVE(known, "the alignment of two recordings", err);
-		leave_out(f, k, known);
+		leave_out(f, k, there);
 		for (size_t i = 0; i < b->n; i++) {
-			if (v->match[k][i] != VC_UNMATCHED)
-				known[v->match[k][i]] = true;
-			else
-				none += v->origin[i] != VC_BY_ROWS && !f->plan[base][i];
+			uint32_t at = v->match[k][i];
+
+			known[i] = at != VC_UNMATCHED || v->origin[i] == VC_BY_ROWS ||
+				   f->plan[base][i];
+			if (at != VC_UNMATCHED)
+				there[at] = true;
 		}
-		for (size_t j = 0; j < m->n; j++)
-			none += !known[j];
+		int rc = count_lone(b, known, v->repeat, &repeated, &none, err);
+		if (!rc)
+			rc = count_lone(m, there, NULL, &repeated, &none, err);
 		free(known);
-		v->unmatched = fmax(v->unmatched, none / all);
+		VC_TRY(rc);
+		v->unmatched = fmax(v->unmatched, none / (double)(b->n + m->n));
+		v->repeated = fmax(v->repeated, repeated / (double)(b->n + m->n));
 	}
 	return VC_OK;
 }
 
-/* What of the base's bytes others have, and of what moves the share whose law is sure. */
-static void account(const struct vc_family *f, struct vc_scaling *v, size_t base)
+/* Sure along all axes? lines: lines through two samples are, too. */
+static bool is_sure(const struct vc_family *f, const struct vc_scaling *v, size_t n, size_t i,
+		    bool lines)
+{
+	for (size_t a = 0; a < f->axes; a++) {
+		const struct vc_law *l = &v->law[a * n + i];
+
+		if (!l->sure && !(lines && is_line(l)))
+			return false;
+	}
+	return true;
+}
+
+struct growth { double factor; uint64_t size; };
+
+static int by_growth(const void *a, const void *b)
+{
+	const struct growth *x = a, *y = b;
+
+	return x->factor != y->factor ? (x->factor < y->factor ? -1 : 1) :
+	       x->size != y->size     ? (x->size < y->size ? -1 : 1) : 0;
+}
+
+/* Do lines of many sizes grow by one factor, which is not the parameter's (or in each step by
+ * another one), and are they most of the bytes that move? Then they follow something else, as the
+ * longest of a batch, of which two samples show nothing. */
+static int follow_another(const struct vc_family *f, const struct vc_scaling *v, size_t base,
+			  double moves, bool *found, struct vc_error *err)
 {
 	const struct vc_allocations *b = &f->m[base];
-	double moves = 0, unsure = 0;
+	struct growth *g = malloc((b->n * f->axes + 1) * sizeof(*g));
+	double all = 0;
+	size_t n = 0;
+
+	VC_HAVE(g, "the laws of sizes", err);
+	for (size_t i = 0; i < b->n * f->axes; i++) {
+		const struct vc_law *l = &v->law[i];
+
+		if (v->origin[i % b->n] == VC_BY_LAW && is_line(l))
+			g[n++] = (struct growth){ vc_law_at(l, l->to) / vc_law_at(l, l->from),
+						  b->take[i % b->n].size };
+	}
+	qsort(g, n, sizeof(*g), by_growth);
+	for (size_t i = 0, k; i < n; i = k) {
+		size_t sizes = 0;
+		double bytes = 0;
+
+		for (k = i; k < n && g[k].factor == g[i].factor; k++) {
+			sizes += k == i || g[k].size != g[k - 1].size;
+			bytes += (double)g[k].size;
+		}
+		all += sizes >= ALIKE ? bytes : 0;
+	}
+	*found = 2 * all > moves;
+	free(g);
+	return VC_OK;
+}
+
+/* What of the base's bytes others have, and of what moves the share whose law is not sure. */
+static int account(const struct vc_family *f, struct vc_scaling *v, size_t base,
+		   struct vc_error *err)
+{
+	const struct vc_allocations *b = &f->m[base];
+	double moves = 0, unsure = 0, lines = 0;
+	bool another = false;
 
 	for (size_t i = 0; i < b->n; i++) {
 		double size = (double)b->take[i].size;
@@ -382,25 +502,34 @@ static void account(const struct vc_family *f, struct vc_scaling *v, size_t base
 		if (f->plan[base][i])
 			continue;
 		v->bytes += b->take[i].size;
+		bool again = v->origin[i] == VC_BY_MATCHED && v->repeat[i];
+
+		v->again += again ? b->take[i].size : 0;
 		if (v->origin[i] != VC_ALONE && v->origin[i] != VC_OPEN &&
-		    (v->origin[i] != VC_BY_MATCHED || vc_step_sizes_has(&f->steps[base], i)))
+		    (v->origin[i] != VC_BY_MATCHED || again ||
+		     vc_step_sizes_has(&f->steps[base], i)))
 			v->explained += b->take[i].size;
 		if (v->origin[i] != VC_BY_LAW || is_const(f, v, b->n, i))
 			continue;
-		bool sure = true;
-
-		for (size_t a = 0; a < f->axes; a++)
-			sure &= v->law[a * b->n + i].sure;
 		moves += size;
-		unsure += sure ? 0 : size;
+		if (!is_sure(f, v, b->n, i, true))
+			unsure += size;
+		else if (!is_sure(f, v, b->n, i, false))
+			lines += size;
 	}
-	v->unsure = moves > 0 ? unsure / moves : 0;
+	VC_TRY(follow_another(f, v, base, moves, &another, err));
+	if (v->bytes)
+		v->repeated = fmax(v->repeated, (double)v->again / (double)v->bytes);
+	v->unsure = moves > 0 ? (another ? unsure + lines : unsure) / moves : 0;
+	v->lines = moves > 0 && !another ? lines / moves : 0;
+	return VC_OK;
 }
 
 static int one_configuration(const struct vc_family *f, size_t base, struct vc_error *err)
 {
 	const struct vc_scaling *v = &f->view[base];
-	double share = v->bytes ? (double)v->explained / (double)v->bytes : 1;
+	uint64_t explained = v->explained - (v->unmatched > STRAYS ? v->again : 0);
+	double share = v->bytes ? (double)explained / (double)v->bytes : 1;
 
 	if (f->n < 2 || share >= SHARE_NEEDED)
 		return VC_OK;
@@ -423,7 +552,8 @@ static int open_view(void *arg, size_t base, struct vc_error *err)
 	v->origin = calloc(b->n, sizeof(*v->origin));
 	v->matched = calloc(b->n, sizeof(*v->matched));
 	v->other = calloc(b->n, sizeof(*v->other));
-	VC_HAVE(v->match && v->law && v->origin && v->matched && v->other,
+	v->repeat = calloc(b->n, sizeof(*v->repeat));
+	VC_HAVE(v->match && v->law && v->origin && v->matched && v->other && v->repeat,
 		"the family of recordings", err);
 	for (size_t k = 0; k < f->n; k++)
 		VC_TRY(align_with(f, v, base, k, err));
@@ -434,7 +564,7 @@ static int open_view(void *arg, size_t base, struct vc_error *err)
 		match_rest(f, b, v);
 	VC_TRY(find_workspaces(f, v, base, err));
 	VC_TRY(count_unmatched(f, v, base, err));
-	account(f, v, base);
+	VC_TRY(account(f, v, base, err));
 	v->ready = true;
 	return VC_OK;
 }

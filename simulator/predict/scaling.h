@@ -40,9 +40,14 @@ struct vc_scaling {
 	uint8_t *single;         /* VC_OPEN: enum vc_single by axis and allocation */
 	struct vc_workspaces workspace;
 	uint64_t bytes, explained; /* of these the part that others have, or that is computed */
+	uint64_t again;          /* of that the part of repeats */
+	bool *repeat;            /* by allocation: others have its kind, in a loop that runs less
+				  * often */
 	double unmatched;        /* share of the allocations of this and of others that the
-				  * others and this have not */
-	double unsure;           /* share of the bytes that move whose law is not sure */
+				  * others and this have not, but for ... */
+	double repeated;         /* ... these repeats */
+	double unsure;           /* share of the bytes that move whose law is not sure, ... */
+	double lines;            /* ... and is a line through two samples */
 };
 
 struct vc_family {

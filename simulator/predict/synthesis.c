@@ -302,6 +302,7 @@ static void report(struct make *k)
 	r->bytes = k->v->bytes;
 	r->explained = k->v->explained;
 	r->unsure = k->v->unsure;
+	r->lines = k->v->lines;
 	r->same = k->same;
 	r->steps_known = true;
 	for (size_t i = 0; i < f->n; i++) {
@@ -309,6 +310,7 @@ static void report(struct make *k)
 		r->data |= f->steps[i].vary;
 		r->steps_known &= f->steps[i].steps > 0;
 		r->unmatched = fmax(r->unmatched, f->view[i].unmatched);
+		r->repeated = fmax(r->repeated, f->view[i].repeated);
 	}
 	r->convolutions = f->conv[k->base].n;
 	r->named = k->borrowed.named;

@@ -31,6 +31,11 @@ enum { DATA_PART = 4 }; /* of one recording whose steps vary with their data */
 /* Where something is open besides, what lies outside is a share of what is known to be open. */
 #define OPEN 0.5
 
+/* Where loops run more often in one recording, and it is not as large as the others' order of events
+ * says: what a turn leaves counts, and how many there are nobody knows. */
+#define LEAVES 0.02
+#define LEFT 1.0
+
 /* At least, where nothing tried what two recordings say of sizes that follow no sure law: truths of
  * programs never seen lay up to 17 % outside (docs/measurements/holdouts.md). */
 #define UNTRIED 0.25
@@ -46,6 +51,7 @@ enum { DATA_PART = 4 }; /* of one recording whose steps vary with their data */
 static const struct vc_evidence kinds[VC_EVIDENCES] = {
 	[VC_EVIDENCE_LAWS] = { "laws", 1.0, 1.0, 0.0, 0.0 },
 	[VC_EVIDENCE_SAMPLE] = { "a single sample", 1.5, 1.5, 0.01, 0.01 },
+	[VC_EVIDENCE_LINES] = { "lines, loops", 1.5, 1.5, 0.08, 0.05 },
 	[VC_EVIDENCE_LOOSE] = { "loose", 1.5, 1.5, 0.05, 0.05, true },
 	[VC_EVIDENCE_DATA] = { "data", 1.5, 1.5, 0.06, 0.05, true },
 	[VC_EVIDENCE_UNSURE] = { "unsure", 1.5, 1.5, 0.15, 0.15, true },
@@ -224,6 +230,40 @@ static int widen_by_others(const struct vc_whatif *w, struct vc_prediction *p,
 	return VC_OK;
 }
 
+static bool is_power_of_two(double x)
+{
+	return x >= 1 && exp2(round(log2(x))) == x;
+}
+
+/* Scans and trees work in levels, and pad a length to a power of two: another one is as large as
+ * the next, which no recordings of powers of two show but by their levels (allocations more). */
+static int widen_by_padding(const struct vc_whatif *w, struct vc_prediction *p,
+			    const struct vc_plan *plan, struct vc_result *out,
+			    struct vc_error *err)
+{
+	struct vc_family_ask ask = vc_whatif_ask(w, p);
+	struct vc_param_value at[VC_WHATIF_PARAMS];
+	bool padded = false;
+	double said = NAN;
+
+	memcpy(at, w->at, w->n * sizeof(*at));
+	for (size_t a = 0; a < w->n; a++) {
+		bool powers = !vc_family_counts(at[a].name) && !is_power_of_two(at[a].value);
+
+		for (size_t k = 0; powers && k < w->recordings; k++)
+			powers = is_power_of_two(vc_family_value(w->family, k, at[a].name));
+		if (powers)
+			at[a].value = exp2(ceil(log2(at[a].value)));
+		padded |= powers;
+	}
+	ask.at = at;
+	if (padded && (p->report.unmatched > 0 || p->report.repeated > 0))
+		VC_TRY(asked(w, w->family, &ask, p, plan, &said, err));
+	if (!isnan(said))
+		widen(out, said, said);
+	return VC_OK;
+}
+
 struct samples {
 	const struct vc_whatif *w;
 	struct vc_prediction *p;
@@ -275,6 +315,7 @@ static enum vc_evidence_kind kind_of(const struct vc_family_report *r, bool one)
 	       r->data   ? VC_EVIDENCE_DATA :
 	       r->unsure > MOST_UNSURE ? VC_EVIDENCE_UNSURE :
 	       r->unmatched > MUCH_UNMATCHED || r->unsure > MUCH_UNSURE ? VC_EVIDENCE_LOOSE :
+	       r->repeated > MUCH_UNMATCHED || r->lines > VC_MANY_LINES ? VC_EVIDENCE_LINES :
 	       one ? VC_EVIDENCE_SAMPLE : VC_EVIDENCE_LAWS;
 }
 
@@ -304,6 +345,8 @@ static void widen_by_kind(struct vc_prediction *p, bool untried, double far, str
 	      high * exp(fmax(fmax(e->up * p->missed, open), fmax(least, away * e->least_up))));
 	if (out->low < out->high)
 		widen(out, low - SEGMENTS, high + SEGMENTS);
+	if (p->report.repeated > MUCH_UNMATCHED && p->missed > LEAVES)
+		widen(out, low * exp(-LEFT), high * exp(LEFT));
 }
 
 int vc_uncertainty_widen(const struct vc_whatif *w, struct vc_prediction *p,
@@ -330,6 +373,8 @@ int vc_uncertainty_widen(const struct vc_whatif *w, struct vc_prediction *p,
 	pthread_mutex_unlock(&w->uncertainty->lock);
 	if (r == VC_OK)
 		r = widen_by_samples(w, p, &plan, out, err);
+	if (r == VC_OK)
+		r = widen_by_padding(w, p, &plan, out, err);
 	if (r == VC_OK)
 		widen_by_kind(p, vc_whatif_untried(w, p), far, out);
 	return r;

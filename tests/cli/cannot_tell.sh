@@ -27,4 +27,22 @@ check "... and no number" no_number
 run sweep $data --vary batch=64 -g t4 --table
 expect "a row of sweep says so" 0 "^batch=64 .*cannot tell"
 run report $data --set batch=64 -g t4 -o "$TMP/report.html"; check "a report says so" grep -q 'recordings cannot tell' "$TMP/report.html"
+
+# A scan over words, padded to a power of two, in as many levels as that has: what two powers of two show is too little
+# for what lies between, and says so.
+for seq in 128 192 256 512; do
+	awk -v x=$seq 'BEGIN { for (p = 1; p < x; p *= 2); print "vramcast-golden 1\ntotal 85899345920\nother 0\nconf\nevents"
+		for (id = 1; id <= 40; id++) print "m", id, p * 65536, 0
+		for (q = p; q > 1; q /= 2) { print "m", ++id, p * 16384, 0; print "f", id }
+		print "m", ++id, 512, 0 }' > "$TMP/scan-$seq.ops"
+done
+free="--context 0 --capacity 1TiB --no-advice --json"
+whole() { printf '%s\n' "$out" | tr -d ' \n' | sed -n "s/.*\"$1\":\[*\([0-9]*,*[0-9]*\).*/\1/p"; }
+for seq in 192 512; do
+	run sim "$TMP/scan-$seq.ops" $free; truth=$(whole peak_reserved); truth=${truth%,}
+	run sim "$TMP/scan-128.ops@seq=128" "$TMP/scan-256.ops@seq=256" --set seq=$seq $free
+	told=$(whole interval); best=$(whole peak_reserved); best=${best%,}; told=${told:-$best,$best}
+	check "a scan over $seq words lies inside" [ "$truth" -ge "${told%,*}" ] && [ "$truth" -le "${told#*,}" ]
+done
+check "... and another power of two is a number" [ "$told" = "$truth,$truth" ]
 finish

@@ -280,6 +280,87 @@ static void they_are_refused_whatever_the_target(void **unused)
 	vc_trace_fini(&b);
 }
 
+/* So many turns of a loop over one sample, beside a batch that stays. */
+static struct vc_trace loop(double batch, unsigned turns, uint64_t stray)
+{
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	struct vc_event e = { .kind = VC_EV_ALLOC, .id = 1, .size = (uint64_t)batch * 65536 };
+
+	assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	for (unsigned i = 0; i < 3 * turns; i++) {
+		e = (struct vc_event){ .kind = VC_EV_ALLOC, .id = i + 2,
+				       .size = i == 4 && stray ? stray : (i % 3 + 1) * 1000000 };
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+		e.kind = VC_EV_FREE;
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	}
+	e = (struct vc_event){ .kind = VC_EV_ALLOC, .id = 3 * turns + 2, .size = 512 };
+	assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	t.meta->max_id = e.id;
+	vc_meta_param(t.meta, "batch", batch);
+	return t;
+}
+
+/* The turns more of a loop are no other configuration; what else one of them has is. */
+static void a_loop_may_run_more_often(void **unused)
+{
+	const uint64_t stray[] = { 0, 7654321 };
+
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		struct vc_trace a = loop(8, 2, stray[i]), b = loop(16, 8, 0), o = { 0 };
+		const struct vc_trace *t[] = { &a, &b };
+		struct vc_param_value at = { "batch", 32 };
+		struct vc_family_ask ask = { .at = &at, .n = 1 };
+		struct vc_family_report rep;
+		struct vc_family *f = vc_family_new(t, 2, 0, 0, NULL);
+
+		assert_non_null(f);
+		assert_int_equal(vc_family_at(f, &ask, &o, &rep, NULL), i ? VC_EUSAGE : VC_OK);
+		if (!i) {
+			assert_true(rep.repeated > 0.5 && rep.unmatched < 0.05);
+			assert_int_equal(allocated(&o, 0), 32 * 65536);
+		}
+		vc_family_free(f);
+		vc_trace_fini(&a);
+		vc_trace_fini(&b);
+		vc_trace_fini(&o);
+	}
+}
+
+/* Sizes of `n` lines through two samples, offset by so much of their slope each. */
+static struct vc_trace lines(double batch, unsigned n, double shift, double each)
+{
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	struct vc_event e = { .kind = VC_EV_ALLOC };
+
+	for (unsigned i = 0; i < n; i++) {
+		e.id = i + 1;
+		e.size = (uint64_t)((batch + shift + each * i) * 65536 * (i + 1));
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	}
+	t.meta->max_id = n;
+	vc_meta_param(t.meta, "batch", batch);
+	return t;
+}
+
+/* Two recordings: offsets that differ are lines; many sizes that all grow by one factor, which is
+ * not the parameter's, follow something else. */
+static void many_sizes_of_one_factor_follow_something_else(void **unused)
+{
+	const double each[] = { 11.5, 0 };
+
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		struct vc_trace a = lines(8, 6, 20.5, each[i]), b = lines(16, 6, 20.5, each[i]),
+				want = lines(32, 6, 20.5, each[i]);
+		struct vc_family_report rep = same_sizes(&a, &b, 32, &want, 6);
+
+		assert_true(i ? rep.unsure == 1 && rep.lines == 0 :
+				rep.unsure == 0 && rep.lines == 1);
+	}
+}
+
 static void four_parameters_may_differ_and_no_fifth(void **unused)
 {
 	static const char *const name[] = { "batch", "heads", "depth", "width", "rank" };
@@ -364,6 +445,8 @@ int main(void)
 		cmocka_unit_test(buffers_of_sums_that_grow_follow_the_launch),
 		cmocka_unit_test(other_configurations_are_refused_with_the_share),
 		cmocka_unit_test(they_are_refused_whatever_the_target),
+		cmocka_unit_test(a_loop_may_run_more_often),
+		cmocka_unit_test(many_sizes_of_one_factor_follow_something_else),
 		cmocka_unit_test(four_parameters_may_differ_and_no_fifth),
 		cmocka_unit_test(an_insertion_does_not_shift_the_rest),
 		cmocka_unit_test(pinned_memory_grows_with_the_batch),

@@ -115,6 +115,21 @@ static void a_law_is_sure_where_more_samples_than_needed_show_it(void **unused)
 	assert_true(sure.sure && vc_law_end(&sure, &three[2], 1, 16, true) == 2370);
 }
 
+/* 1090 + 80x: another law through both samples is a power of x, or has x*x in place of x. One that
+ * begins below zero has x and x*x. */
+static void a_line_has_another_law_beside_it(void **unused)
+{
+	struct vc_sample s[] = { { 4, 1410 }, { 8, 1730 } }, down[] = { { 8, 600 }, { 16, 1400 } };
+	struct vc_law l = vc_law_fit(s, 2, 0), below = vc_law_fit(down, 2, 0);
+
+	(void)unused;
+	assert_true(vc_law_other(&l, true, 8) == 1730 && vc_law_other(&l, false, 4) == 1410);
+	assert_true(vc_law_other(&l, true, 16) == 2123); /* 1730 * 1730 / 1410 */
+	assert_true(vc_law_other(&l, false, 16) == 3010); /* 1410 + 20 / 3 * (256 - 16) */
+	assert_int_equal(below.kind, VC_LAW_AFFINE);
+	assert_true(vc_law_other(&below, false, 32) == 3600); /* 62.5 * 32 + 1.5625 * 32 * 32 */
+}
+
 /* Means of data: in proportion as long as that misses no more than their noise explains. */
 static void means_are_in_proportion_within_their_noise(void **unused)
 {
@@ -129,6 +144,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_law_is_sure_where_more_samples_than_needed_show_it),
+		cmocka_unit_test(a_line_has_another_law_beside_it),
 		cmocka_unit_test(means_are_in_proportion_within_their_noise),
 		cmocka_unit_test(published_context_ladders_are_affine),
 		cmocka_unit_test(two_samples_tell_const_linear_quadratic_and_affine_apart),

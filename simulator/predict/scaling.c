@@ -6,6 +6,7 @@
 
 #include "common/hash.h"
 #include "common/map.h"
+#include "common/sort.h"
 #include "common/vec.h"
 #include "common/workers.h"
 #include "simulator/predict/align.h"
@@ -472,7 +473,7 @@ static int follow_another(const struct vc_family *f, const struct vc_scaling *v,
 			g[n++] = (struct growth){ vc_law_at(l, l->to) / vc_law_at(l, l->from),
 						  b->take[i % b->n].size };
 	}
-	qsort(g, n, sizeof(*g), by_growth);
+	vc_sort(g, n, sizeof(*g), by_growth);
 	for (size_t i = 0, k; i < n; i = k) {
 		size_t sizes = 0;
 		double bytes = 0;

@@ -31,8 +31,8 @@ enum { DATA_PART = 4 }; /* of one recording whose steps vary with their data */
 /* Where something is open besides, what lies outside is a share of what is known to be open. */
 #define OPEN 0.5
 
-/* Where loops run more often in one recording, and it is not as large as the others' order of events
- * says: what a turn leaves counts, and how many there are nobody knows. */
+/* Where loops run more often in one recording, and it is not as large as the order of events of
+ * the others says: what an iteration leaves counts, and how many there are nobody knows. */
 #define LEAVES 0.02
 #define LEFT 1.0
 

@@ -70,8 +70,8 @@ static void table_head(struct report *d, const char *klass, const char *caption,
 	vc_svg_put(&d->out, "</tr></thead><tbody>\n");
 }
 
-/* The line to paste: of the run that does best, by verdict, then by peak. None where there is nothing
- * but defaults. */
+/* The line to paste: of the run that does best, by verdict, then by peak. None where there is
+ * nothing but defaults. */
 static void settings(struct report *d)
 {
 	const struct vc_result *best = d->runs;

@@ -43,6 +43,8 @@ static const struct vc_option options[] = {
 	{ 0, "roles", VC_O_FLAG, AT(roles), NULL,
 	  "play rank 0 of --world, then each rank that the job's own groups tell apart from it",
 	  NULL },
+	{ 0, "until-oom", VC_O_FLAG, AT(until_oom), NULL,
+	  "of --roles: the first that runs out of memory is the last", NULL },
 	{ 0, "addresses", VC_O_TEXT, AT(addresses), "down|up|both",
 	  "order of fresh device addresses: down as on Linux, up as on Windows; both: the larger "
 	  "peak counts, by a replay of the recording, else by a second run (default: both, by "
@@ -276,9 +278,10 @@ static int run_roles(const struct vc_dryrun_config *c, struct vc_stage *stage, s
 	struct vc_role first = { .what = "" }, *roles = NULL;
 	struct vc_dryrun *d = NULL;
 	size_t n = 1, done = 0;
+	bool ran_out = false;
 	int rc = 0;
 	snprintf(path, sizeof path, "%s/roles", stage->dir);
-	for (size_t i = 0; rc >= 0 && i < n; i++) {
+	for (size_t i = 0; rc >= 0 && i < n && !ran_out; i++) {
 		const struct vc_role *role = roles ? &roles[i] : &first;
 		VC_HAVE(vc_vec_one(d, done), "the ranks of a job", &con->err);
 		d[done] = (struct vc_dryrun){ 0 };
@@ -292,8 +295,9 @@ static int run_roles(const struct vc_dryrun_config *c, struct vc_stage *stage, s
 		if (rc >= 0 && i == 0)
 			rc = vc_world_roles(path, &roles, &n, &con->err);
 		n = n ? n : 1;
+		ran_out = rc >= 0 && c->until_oom && vc_dryrun_verdict(&d[done - 1]) == VC_OOM;
 	}
-	if (rc >= 0)
+	if (rc >= 0 && !ran_out)
 		rc = run_again(c, stage, d, done, argc, argv, con);
 	if (rc >= 0 && !con->quiet)
 		vc_dryrun_say_ranks(d, done);

@@ -13,7 +13,7 @@ struct vc_dryrun_config {
 	const char *out, *report, *stacks, *torch, *addresses, *values, *exit_code, *host_weights;
 	double expert_skew;
 	struct vc_record_keep keep;
-	bool no_record, roles, margin, again, json;
+	bool no_record, roles, until_oom, margin, again, json;
 	char program[600];             /* no option: the file that describes what is run */
 	struct vc_dryrun_cudnn *cudnn; /* no option: where it was found */
 };

@@ -24,7 +24,8 @@ static const struct vc_option fit_options[] = {
 	{ 0, "among", VC_O_TEXT, AT(among), "N,N,...", "only these values", NULL },
 	{ 0, "at", VC_O_TEXT, AT(at), "N,N,...", "values of the trial runs of a program", "4,6" },
 	{ 0, "trials", VC_O_UINT, AT(trials), "N",
-	  "trial runs of a program at most (default 16; of a recorded one 6)", NULL },
+	  "trial runs of a program at most (default 16; of a recorded one 6; of a plan those that "
+	  "could be best)", NULL },
 	{ 0, "world", VC_O_UINT, AT(world), "N", "of --find plan, budget: how many cards the job "
 	  "has", NULL },
 	{ 0, "steps", VC_O_UINT, AT(steps), "N",
@@ -198,7 +199,8 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 	if (other)
 		return other->run(&(struct vc_fit_ask){ &c->run, c->json, c->most, c->world,
 							trials(c, PROGRAM), steps, c->jobs,
-							c->peak, c->host, c->save, &c->vary },
+							c->peak, c->host, c->save, &c->vary,
+							c->trials != VC_NOT_GIVEN },
 				  argc, argv, con);
 	VC_HAVE(f, "the cards", &con->err);
 	f[0].cfg = c;

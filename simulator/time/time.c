@@ -453,28 +453,56 @@ static bool is_played(const struct vc_time *t, char *why, size_t n)
 	return !reason && !is_unknown(&t->profile[0], why, n);
 }
 
-int vc_time_ranks(struct vc_session *const *s, size_t n, struct vc_timing *o, struct vc_error *err)
+/* Who plays; *known: all can. NULL: no memory. */
+static struct vc_player *players(struct vc_session *const *s, size_t n, char *why, size_t len,
+				 bool *known)
 {
-	struct vc_player *who = calloc(n, sizeof(*who));
-	bool known = who && n;
-	double ns[3] = { 0 };
-	int r = who ? VC_OK : vc_nomem(err, "the ranks of a job");
+	struct vc_player *who = calloc(n + 1, sizeof(*who));
 
-	*o = (struct vc_timing){ .modelled = true };
-	for (size_t i = 0; known && i < n; i++) {
+	*known = who && n;
+	for (size_t i = 0; *known && i < n; i++) {
 		const struct vc_time *t = (const struct vc_time *)s[i]->time;
 
-		known = is_played(t, o->why, sizeof(o->why));
-		if (known)
+		*known = is_played(t, why, len);
+		if (*known)
 			who[i] = (struct vc_player){ &t->profile[0], s[i]->rec->meta };
 	}
-	if (r == VC_OK && known)
+	return who;
+}
+
+int vc_time_ranks(struct vc_session *const *s, size_t n, struct vc_timing *o, struct vc_error *err)
+{
+	double ns[3] = { 0 };
+	struct vc_player *who;
+	bool known;
+	int r = VC_OK;
+
+	*o = (struct vc_timing){ .modelled = true };
+	who = players(s, n, o->why, sizeof(o->why), &known);
+	VC_HAVE(who, "the ranks of a job", err);
+	if (known)
 		r = vc_profiles_meet(who, n, ns, err);
 	o->low_ns = (uint64_t)ns[0];
 	o->step_ns = (uint64_t)ns[1];
 	o->high_ns = (uint64_t)ns[2];
 	if (known && !o->step_ns)
 		snprintf(o->why, sizeof(o->why), "what ranks send does not match");
+	free(who);
+	return r;
+}
+
+int vc_time_within(struct vc_session *const *s, size_t n, const uint64_t ranks[VC_SHARED],
+		   double ns[2], struct vc_error *err)
+{
+	char why[200];
+	bool known;
+	struct vc_player *who = players(s, n, why, sizeof(why), &known);
+	int r = VC_OK;
+
+	ns[0] = ns[1] = 0;
+	VC_HAVE(who, "the ranks of a job", err);
+	if (known)
+		r = vc_profiles_within(who, n, ranks, ns, err);
 	free(who);
 	return r;
 }

@@ -34,6 +34,11 @@ int vc_time_step(const struct vc_session *s, const struct vc_plan *plan, struct 
  * VC_ENOMEM. */
 int vc_time_ranks(struct vc_session *const *s, size_t n, struct vc_timing *o, struct vc_error *err);
 
+/* Of that step what is left without the collectives that join samples (vc_profiles_within); zeros
+ * where it is not known. */
+int vc_time_within(struct vc_session *const *s, size_t n, const uint64_t ranks[VC_SHARED],
+		   double ns[2], struct vc_error *err);
+
 /* ---- words ---- */
 
 /* "time" of a run (docs/reference/json.md), into an open object. */

@@ -93,6 +93,12 @@ int vc_profile_play(struct vc_profile *p, const struct vc_meta *meta, const stru
  * ns: a step of the slowest, at least, as it is expected, at most. Errors: VC_ENOMEM. */
 struct vc_player { struct vc_profile *p; const struct vc_meta *meta; };
 int vc_profiles_meet(const struct vc_player *who, size_t n, double ns[3], struct vc_error *err);
+/* The same without the collectives that join samples: those among as many ranks as work on one
+ * sample stay, of each number of `ranks` (above 1) the communicator that launches most, and cost as
+ * before. ns: a step of a rank that waits for no other, in the mean; of the slowest that do. */
+enum { VC_SHARED = 3 };
+int vc_profiles_within(const struct vc_player *who, size_t n, const uint64_t ranks[VC_SHARED],
+		       double ns[2], struct vc_error *err);
 
 /* ns of the typical step's products and attention at the peak rates of a card. */
 double vc_profile_ideal(const struct vc_profile *p, const struct vc_card *card);

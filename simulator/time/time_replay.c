@@ -151,6 +151,11 @@ static double span(const struct vc_profile *p)
 	return (double)end->start - (double)p->op[p->begin[first]].start;
 }
 
+static double step_of(const struct vc_profile *p)
+{
+	return span(p) / (double)(p->steps - (p->steps > 1));
+}
+
 static const struct speed slow = { DISPATCH_MOST_NS, 1 }, usual = { DISPATCH_NS, 0 },
 			  fast = { DISPATCH_LEAST_NS, -1 };
 
@@ -341,11 +346,8 @@ static int meet(struct play *all, size_t n, struct speed s, double *step, struct
 		alone = open && !moved;
 	}
 	*step = 0;
-	for (size_t k = 0; k < n; k++) {
-		const struct vc_profile *p = all[k].p;
-
-		*step = fmax(*step, span(p) / (double)(p->steps - (p->steps > 1)));
-	}
+	for (size_t k = 0; k < n; k++)
+		*step = fmax(*step, step_of(all[k].p));
 	return VC_OK;
 }
 
@@ -376,6 +378,99 @@ int vc_profiles_meet(const struct vc_player *who, size_t n, double ns[3], struct
 		r = meet(all, n, fast, &ns[0], err);
 	if (r == VC_OK)
 		r = meet(all, n, slow, &ns[2], err);
+	if (r == VC_OK)
+		r = meet(all, n, usual, &ns[1], err);
+	for (size_t k = 0; all && k < n; k++)
+		close_play(&all[k], n);
+	free(all);
+	return r;
+}
+
+/* ---- without what joins samples ---- */
+
+enum { GROUPS = 64 }; /* communicators of a rank */
+
+struct groups { uint64_t number[GROUPS], ranks[GROUPS], launches[GROUPS]; bool kept[GROUPS];
+		size_t n; };
+
+static bool is_collective(const struct play *y, size_t i, struct vc_kernel_work *w)
+{
+	const struct vc_op *o = &y->p->op[i];
+
+	return !y->mail[i].type && work_of(y->meta, o->work, w) && w->kind == VC_WORK_COLLECTIVE;
+}
+
+/* GROUPS: there are too many. */
+static size_t group_of(const struct groups *g, uint64_t number)
+{
+	size_t i = 0;
+
+	while (i < g->n && g->number[i] != number)
+		i++;
+	return i;
+}
+
+static void count_groups(const struct play *y, struct groups *g)
+{
+	struct vc_kernel_work w;
+
+	for (size_t k = 0; k < y->p->n; k++) {
+		size_t i;
+
+		if (!is_collective(y, k, &w) || (i = group_of(g, w.dim[2])) == GROUPS)
+			continue;
+		if (i == g->n) {
+			g->number[g->n] = w.dim[2];
+			g->ranks[g->n++] = w.dim[0];
+		}
+		g->launches[i]++;
+	}
+}
+
+static void keep_groups(struct groups *g, const uint64_t ranks[VC_SHARED])
+{
+	for (size_t k = 0; k < VC_SHARED; k++) {
+		size_t most = g->n;
+
+		for (size_t i = 0; i < g->n; i++)
+			if (ranks[k] > 1 && g->ranks[i] == ranks[k] && !g->kept[i] &&
+			    (most == g->n || g->launches[i] > g->launches[most]))
+				most = i;
+		if (most < g->n)
+			g->kept[most] = true;
+	}
+}
+
+static void drop_others(struct play *y, const uint64_t ranks[VC_SHARED])
+{
+	struct groups g = { .n = 0 };
+	struct vc_kernel_work w;
+
+	count_groups(y, &g);
+	keep_groups(&g, ranks);
+	for (size_t k = 0; k < y->p->n; k++) {
+		size_t i;
+
+		if (!is_collective(y, k, &w))
+			continue;
+		i = group_of(&g, w.dim[2]);
+		if (i >= g.n || !g.kept[i])
+			y->cost[k] = (struct vc_costs){ 0 };
+	}
+}
+
+int vc_profiles_within(const struct vc_player *who, size_t n, const uint64_t ranks[VC_SHARED],
+		       double ns[2], struct vc_error *err)
+{
+	struct play *all = calloc(n, sizeof(*all));
+	int r = all ? open_all(all, who, n, err) : vc_nomem(err, "the messages of ranks");
+
+	ns[0] = ns[1] = 0;
+	for (size_t k = 0; r == VC_OK && k < n; k++) {
+		drop_others(&all[k], ranks);
+		play(&all[k], usual);
+		ns[0] += step_of(all[k].p) / (double)n;
+	}
 	if (r == VC_OK)
 		r = meet(all, n, usual, &ns[1], err);
 	for (size_t k = 0; all && k < n; k++)

@@ -56,7 +56,7 @@ for _ in range(50):
     o.step()
 PY
 mkdir "$TMP/long"
-run fit --find plan --world 2 -g rtx4060-8g -j 2 --steps 2 -- "$P" "$TMP/long.py" "$TMP/long" {tp}
+run fit --find plan --world 2 -g rtx4060-8g -j 2 --steps 2 --trials 2 -- "$P" "$TMP/long.py" "$TMP/long" {tp}
 expect "two at a time" 0
 check "each for two steps" test "$(cat "$TMP/long/steps.1" "$TMP/long/steps.2" | wc -l)" = 4
 # 1 GiB a sample, half of it computed again: on 7.63 GiB less the context, and what a dry run may be off by
@@ -91,9 +91,39 @@ for _ in range(4):
     optimizer.zero_grad()
 PY
 run fit --find plan --world 2 -g h100-80g-sxm -- "$P" "$TMP/slow.py" {tp}
+expect "what cannot be faster is not tried" 0 '^1 more need not be tried: by what those above compute, none takes less than [0-9.]+ ms'
+run fit --find plan --world 2 -g h100-80g-sxm --trials 2 -- "$P" "$TMP/slow.py" {tp}
 expect "both fit" 0
 check "the faster one comes first" grep -Eq '^ +1 +2 +[0-9.]+ ms .* fits$' <(sed -n 3p <<< "$out")
 check "then the slower one" grep -Eq '^ +2 +1 +[0-9.]+ ms .* fits$' <(sed -n 4p <<< "$out")
+# What joins samples is not in what others take at least; what a role shows of memory ends its layout.
+cat > "$TMP/joins.py" <<'PY'
+import sys
+import torch
+import torch.distributed as dist
+pp, tp = map(int, sys.argv[1:])
+dist.init_process_group("nccl")
+if pp > 1:
+    torch.empty(9 << 30, dtype=torch.uint8, device="cuda")
+layer = torch.nn.Linear(8192, 8192 // tp, device="cuda")
+optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+x = torch.randn(256 * tp, 8192, device="cuda")
+for _ in range(4):
+    layer(x).sum().backward()
+    if tp == 1:
+        dist.all_reduce(layer.weight.grad)
+    optimizer.step()
+    optimizer.zero_grad()
+PY
+run fit --find plan --world 2 -g rtx4060-8g --trials 3 --json -- "$P" "$TMP/joins.py" {pp} {tp}
+expect "two run" 0
+shown=$(rows "(p['tp'], p['pp'], p['step_ns'], p['least_ns'], p['roles'])")
+check "what joins samples is left out" python3 - "$shown" <<'PY'
+import re, sys
+rows = {r[:2]: r[2:] for r in eval("[" + re.sub(r"\) \(", "), (", sys.argv[1]) + "]")}
+assert 0 < rows[2, 1][1] < 0.8 * rows[1, 1][0], rows
+PY
+check "the first role that runs out is the last" grep -Eq "\(1, 2, [^)]*, 1\)" <<< "$shown"
 run fit --find plan --world 4 -g rtx4060-8g -- "$P" "$TMP/spread.py" {tp}
 expect "a program that runs with no plan" 1 '' 'ran with none of 3 layouts'
 finish

@@ -33,6 +33,7 @@ def parse():
         a.microbatches = a.global_batch * a.tp * a.cp * a.pp // int(os.environ["WORLD_SIZE"])
         assert a.microbatches
     a.mla = [int(x) for x in a.mla.split(",")] if a.mla else None
+    assert a.layers % a.pp == 0 and a.heads % (a.tp * a.cp) == 0
     return a
 
 

@@ -26,7 +26,6 @@ struct vc_torch_slots {
 	int pool_begin, pool_end, pool_release, pool_create, use_on_oom, no_split;
 	int trim_takes_pool; /* emptyCache(MempoolId_t) */
 	int pool_style;      /* enum vc_torch_pool_style */
-	int size;        /* entries to copy */
 };
 const struct vc_torch_slots *vc_torch_slots(int minor);
 

@@ -311,9 +311,10 @@ static size_t readable(void *const *vtable)
 static void fill_table(void)
 {
 	const struct vc_torch_slots *s = g.slots;
-	size_t n = readable(g.original), all = (size_t)s->size;
+	size_t n = readable(g.original);
 
-	memcpy(g.table, g.original - BEFORE, sizeof(void *) * (BEFORE + (n < all ? n : all)));
+	/* However long it is (2.13 has 55 entries, 2.14 has 57), what we do not know stays as it is. */
+	memcpy(g.table, g.original - BEFORE, sizeof(void *) * (BEFORE + (n < SLOTS ? n : SLOTS)));
 	set_slot(ALLOCATE, VC_FUNCTION(hook_allocate));
 	set_slot(s->raw_alloc, VC_FUNCTION(hook_raw_alloc));
 	set_slot(s->raw_alloc_with_stream, VC_FUNCTION(hook_raw_alloc_with_stream));

@@ -171,6 +171,19 @@ static void host(void)
 	give_back(q, r);
 }
 
+/* What the tracer has no name for answers as before, to the end of the table. */
+static void others(void)
+{
+	for (int i = 36; i < 96; i++) {
+		uint64_t (*f)(void *);
+		void *self, **v = standin_vtable(&self);
+
+		*(void **)&f = v[i];
+		if (!f || f(self))
+			printf("entry %d of the allocator's table is another\n", i);
+	}
+}
+
 static void child(void)
 {
 	pid_t p = fork();
@@ -230,6 +243,7 @@ int main(int argc, char **argv)
 		pthread_join(t[i], NULL);
 	host();
 	scopes();
+	others();
 	a = standin_async(123456, (void *)0xabc002);
 	standin_async_free(a, (void *)0xabc002);
 	allocs++;

@@ -313,7 +313,7 @@ static void fill_table(void)
 	const struct vc_torch_slots *s = g.slots;
 	size_t n = readable(g.original);
 
-	/* However long it is (2.13 has 55 entries, 2.14 has 57), what we do not know stays as it is. */
+	/* However long it is (2.14 has 57 entries): what we do not know stays as it is. */
 	memcpy(g.table, g.original - BEFORE, sizeof(void *) * (BEFORE + (n < SLOTS ? n : SLOTS)));
 	set_slot(ALLOCATE, VC_FUNCTION(hook_allocate));
 	set_slot(s->raw_alloc, VC_FUNCTION(hook_raw_alloc));

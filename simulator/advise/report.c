@@ -190,7 +190,7 @@ void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s)
 }
 
 struct line { const char *key, *label; uint64_t bytes; bool shown; };
-enum { CONTEXT = 3 /* of these lines */ };
+enum { CONTEXT = 4 /* of these lines */ };
 
 void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r,
 		      bool people)
@@ -200,6 +200,10 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
 	char reserved[64];
 	const struct line line[] = {
 		{ "allocated", "    tensors (allocated)", t->allocated_at_used, true },
+		/* what is reserved may reach its peak by a last small segment, long after the
+		 * tensors that most of it is there for */
+		{ NULL, "      at most, at another moment", t->peak_allocated,
+		 t->peak_allocated / 2 > t->allocated_at_used },
 		{ "cached", "    cached, not in use", t->reserved_at_used - t->allocated_at_used,
 		 true },
 		{ "reserved", reserved, t->reserved_at_used, true },

@@ -81,4 +81,9 @@ head -c 45000 $t > "$TMP/cut.vct"
 run info "$TMP/cut.vct"; expect "a cut trace is read as far as it goes" 0 'complete +no'
 dd if=/dev/zero of="$TMP/copy.vct" bs=1 seek=20000 count=64 conv=notrunc 2> /dev/null
 run info "$TMP/copy.vct"; [ $rc -le 1 ] && pass "a damaged trace is no crash" || fail "a damaged trace is no crash" "$rc $err"
+# Reserved reaches its peak by a small segment, when the tensors that filled the rest are gone.
+printf 'vramcast-golden 1\ntotal 85899345920\nother 0\nconf\nevents\nm 1 1073741824 0\nf 1\nm 2 512 0\n' > "$TMP/late.ops"
+run sim "$TMP/late.ops" -g t4 --no-advice; expect "what tensors took at most is said" 0 'at most, at another moment +1\.00 GiB'
+run sim "$TMP/late.ops" --capacity 2GiB --context 0 --no-advice; expect "a context that is not known is said in its place" 0 '\+ CUDA context +not known, not counted'
+check "... once, and nowhere else" [ "$(printf '%s\n' "$out" | grep -c 'not known, not counted')" = 1 ]
 finish

@@ -7,6 +7,7 @@
 
 #include "common/vec.h"
 #include "simulator/replay/past.h"
+#include "simulator/replay/settings.h"
 #include "simulator/replay/start_heap.h"
 
 #define BATCH 512
@@ -269,6 +270,7 @@ static int do_setting(struct vc_engine *e, const struct vc_event *ev, struct vc_
 {
 	const struct vc_model_type *t = e->model.type;
 	const char *text = ev->label < e->meta->strings ? e->meta->string[ev->label] : "";
+	char over[1024];
 	double f;
 	int r = VC_DONE;
 
@@ -277,7 +279,10 @@ static int do_setting(struct vc_engine *e, const struct vc_event *ev, struct vc_
 	e->resettled |= ev->kind != VC_EV_TRIM;
 	e->stats.limited |= ev->kind == VC_EV_FRACTION;
 	if (ev->kind == VC_EV_CONFIGURE && t->configure)
-		r = t->configure(&e->model, text, err);
+		r = t->configure(&e->model,
+				 vc_settings_over(text, e->meta->conf ? e->meta->conf : "",
+						  e->run->conf ? e->run->conf : "", over,
+						  sizeof(over)), err);
 	else if (ev->kind == VC_EV_FRACTION && t->fraction)
 		r = t->fraction(&e->model, f, err);
 	else if (ev->kind == VC_EV_TRIM && t->trim)

@@ -33,7 +33,8 @@ static const char *const kind_name[256] = {
 	[VC_EV_OUTSIDE_ALLOC] = "outside_alloc", [VC_EV_OUTSIDE_FREE] = "outside_free",
 	[VC_EV_DEVICE_SAMPLE] = "device_sample", [VC_EV_KERNEL] = "kernel", [VC_EV_COPY] = "copy",
 	[VC_EV_DRIVER_POOL] = "driver_pool", [VC_EV_OVERHEAD] = "overhead",
-	[VC_EV_LAUNCH] = "launch", [VC_EV_PLAN] = "plan", [VC_EV_HEAP_SEGMENT] = "heap_segment",
+	[VC_EV_LAUNCH] = "launch", [VC_EV_PLAN] = "plan", [VC_EV_PAGES_OUT] = "pages_out",
+	[VC_EV_PAGES_IN] = "pages_in", [VC_EV_HEAP_SEGMENT] = "heap_segment",
 	[VC_EV_HEAP_BLOCK] = "heap_block",
 };
 

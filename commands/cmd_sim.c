@@ -102,6 +102,7 @@ static int run_all(struct sim *sim, struct vc_error *err)
 	vc_watch(watch, "moment");
 	vc_watch(watch, "peak");
 	vc_watch(watch, "pace");
+	vc_watch(watch, "turns");
 	if (draws_spark(sim))
 		vc_watch(watch, "timeline");
 	if (sim->cfg->stats || sim->cfg->summary)
@@ -260,6 +261,7 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 		vc_emit_object(e, NULL, NULL);
 		vc_report_run(e, &sim->session, &sim->plan[i], &sim->results.at[i]);
 		vc_report_holders(e, &sim->results.at[i], 0);
+		vc_report_turns(e, &sim->results.at[i], false);
 		vc_changes_report(e, &sim->session, &sim->plan[i], false);
 		say_budget(sim, i, line, sizeof(line));
 		vc_emit_text(e, "over", NULL, *line ? line : NULL);
@@ -426,6 +428,7 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 	if (r->oom.happened)
 		vc_sim_say_oom(e, r);
 	vc_report_holders(e, r, 8);
+	vc_report_turns(e, r, true);
 	if (r->stats.ooms_averted)
 		vc_emit_line(e, "  note: %s that failed in the recording succeed%s here and "
 			     "count%s for the peak, given back at once: what the program would "

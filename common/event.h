@@ -19,7 +19,7 @@ enum vc_event_kind {
 	VC_EV_TRIM,      /* empty_cache; id = pool, 0 = every pool */
 	VC_EV_MARK, /* a named instant, `label`; `flags` = enum vc_mark; size of a STEP: ns it
 		     * took, 0 = unknown */
-	VC_EV_POOL_CREATE,   /* id = pool; one use more; VC_EVF_USE_ON_OOM, VC_EVF_NO_SPLIT */
+	VC_EV_POOL_CREATE,   /* id = pool; one use more; VC_EVF_USE_ON_OOM, _NO_SPLIT, _SERVED */
 	VC_EV_POOL_BEGIN,    /* route requests of `stream` (or all) to pool `id` */
 	VC_EV_POOL_END,      /* stop routing to pool `id` */
 	VC_EV_POOL_RELEASE,  /* one use less of pool `id` */
@@ -51,6 +51,10 @@ enum vc_event_kind {
 	VC_EV_LAUNCH, /* the call that queued the work with correlation `id`; took `size` ns */
 	VC_EV_PLAN,   /* a library computed `label` (VC_LABEL_CUDNN ...) with `size` bytes of
 		       * workspace at `addr` (0: none) */
+	VC_EV_PAGES_OUT, /* what is behind `size` bytes at `addr`, a segment, was given back beneath
+			  * the allocator by `label` (a sleeping server); id = the block that
+			  * begins there, 0: none */
+	VC_EV_PAGES_IN,  /* there is memory behind them again */
 
 	/* The heap at one moment, in address order: a segment, then the blocks that tile it. At
 	 * the start of a device's events it is the warm start; with VC_EVF_FINAL it is the
@@ -69,6 +73,7 @@ enum vc_event_flags {
 		8, /* HEAP_BLOCK: freed, waits for other streams; FREE: FREE_DONE follows */
 	VC_EVF_FINAL = 16,      /* HEAP_*: the heap after the last event */
 	VC_EVF_EXACT = 32,      /* ALLOC: exactly at `addr` (2.13 on) */
+	VC_EVF_SERVED = 32,     /* POOL_CREATE: its segments come from an allocator of its own */
 	VC_EVF_USE_ON_OOM = 64, /* POOL_CREATE */
 	VC_EVF_NO_SPLIT = 128,  /* POOL_CREATE */
 };
@@ -105,5 +110,5 @@ _Static_assert(sizeof(struct vc_event) == 48, "events are 48 bytes in memory");
 
 static inline int vc_event_is_evidence(const struct vc_event *e)
 {
-	return e->kind >= VC_EV_SEGMENT_ALLOC && e->kind < VC_EV_HEAP_SEGMENT;
+	return e->kind >= VC_EV_SEGMENT_ALLOC && e->kind < VC_EV_PAGES_OUT;
 }

@@ -148,6 +148,8 @@ static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec
 	return 1;
 }
 
+enum { OUTSIDE = 1 << 20 }; /* in `device_of`: no segment of the allocator */
+
 /* How many calls, and when the last one was made (in 2^20 ns), share the value of a key. */
 enum { CALLS_BITS = 24, CALLS = (1 << CALLS_BITS) - 1, CALL_UNIT = 20 };
 /* A record has the time of its call. CUPTI stamps it with the wall clock, which agrees with ours to
@@ -250,17 +252,28 @@ static int decode_heap(struct vc_journal_decoder *d, const struct vc_record *rec
 	return 1;
 }
 
+/* The device + 1 of the segment that begins there, 0: none does. */
+static uint64_t segment_at(const struct vc_journal_decoder *d, uint64_t addr)
+{
+	const uint64_t *device = vc_map_get(&d->device_of, key_of(0, addr));
+
+	return device && !(*device & OUTSIDE) ? *device : 0;
+}
+
 static int decode_segment(struct vc_journal_decoder *d, const struct vc_record *rec,
 			  struct vc_event *ev, struct vc_error *err)
 {
 	uint64_t key = key_of(0, rec->addr), bytes; /* one device's; the call is made on any */
+	bool outside = rec->kind == VC_EV_OUTSIDE_ALLOC || rec->kind == VC_EV_OUTSIDE_FREE;
 	int known = is_known(d, rec, err);
 
 	if (known)
 		return known < 0 ? known : 0;
+	if (outside && rec->reserved == VC_MEMORY_MAPPED && segment_at(d, rec->addr))
+		return 0; /* PAGES_OUT and PAGES_IN say it */
 	if (rec->kind == VC_EV_SEGMENT_ALLOC || rec->kind == VC_EV_OUTSIDE_ALLOC) {
 		VC_TRY(put(&d->segments, key, rec->size + 1, err));
-		VC_TRY(put(&d->device_of, key, rec->device + 1u, err));
+		VC_TRY(put(&d->device_of, key, (rec->device + 1u) | (outside ? OUTSIDE : 0), err));
 	} else if (rec->kind == VC_EV_SEGMENT_FREE || rec->kind == VC_EV_OUTSIDE_FREE) {
 		bytes = vc_map_take(&d->segments, key);
 		if (bytes) {
@@ -268,6 +281,19 @@ static int decode_segment(struct vc_journal_decoder *d, const struct vc_record *
 			ev->device = (uint16_t)(vc_map_take(&d->device_of, key) - 1);
 		}
 	}
+	return 1;
+}
+
+static int decode_pages(struct vc_journal_decoder *d, const struct vc_record *rec,
+			struct vc_event *ev)
+{
+	uint64_t device = segment_at(d, rec->addr), *id;
+
+	if (!device)
+		return 0;
+	ev->device = (uint16_t)(device - 1);
+	id = vc_map_get(&d->heap, key_of(ev->device, rec->addr));
+	ev->id = id ? *id : 0;
 	return 1;
 }
 
@@ -390,6 +416,7 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 	case VC_EV_OUTSIDE_ALLOC: case VC_EV_OUTSIDE_FREE:
 		ev->flags = 0;
 		return decode_segment(d, rec, ev, err);
+	case VC_EV_PAGES_OUT: case VC_EV_PAGES_IN: return decode_pages(d, rec, ev);
 	case VC_EV_MARK:
 		d->totals.steps += rec->flags == VC_MARK_STEP;
 		return 1;

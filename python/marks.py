@@ -82,6 +82,38 @@ def _after_torch_quietly(torch):
         pass
 
 
+# Phases of jobs that take turns on a card: module, class, methods and what they do. A range in another is that
+# part of it: "train" makes what it trains on ("score"), for which it has the server "generate".
+_PHASES = {
+    "vllm.entrypoints.llm": ("LLM", {"generate": "generate"}),
+    "trl.generation.vllm_generation": ("VLLMGeneration", {"sync_weights": "sync weights"}),
+    "trl.trainer.grpo_trainer": ("GRPOTrainer", {"_generate_and_score_completions": "score",
+                                                 "training_step": "train"}),
+}
+
+
+def _in_range(method, name):
+    import functools
+
+    @functools.wraps(method)
+    def call(*args, **kwargs):
+        nvtx = sys.modules["torch"].cuda.nvtx
+        nvtx.range_push(name)
+        try:
+            return method(*args, **kwargs)
+        finally:
+            nvtx.range_pop()
+    return call
+
+
+def _mark_phases(module):
+    kind, methods = _PHASES[module.__name__]
+    owner = getattr(module, kind, None)
+    for method, name in methods.items():
+        if hasattr(owner, method):
+            setattr(owner, method, _in_range(getattr(owner, method), name))
+
+
 if _first:
-    sys.meta_path.insert(0, _Finder({"torch": _after_torch_quietly}))
+    sys.meta_path.insert(0, _Finder({"torch": _after_torch_quietly, **{m: _mark_phases for m in _PHASES}}))
 _chain()

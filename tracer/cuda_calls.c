@@ -177,6 +177,13 @@ bool vc_cuda_inside(void)
 	return self.depth > 0 && vc_torch_watching();
 }
 
+/* What PyTorch's allocator has a library do for it (a memory saver before the runtime, the
+ * allocator of a pool) makes its segments. */
+static bool is_outside(uint32_t label)
+{
+	return label && !vc_torch_allocating();
+}
+
 VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
 {
 	cuda_error (*real)(void **, size_t), r;
@@ -186,8 +193,8 @@ VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
 	if (r == 0 && watching()) {
 		vc_cuda_settle();
 		vc_cuda_sample_first();
-		put(label ? VC_EV_OUTSIDE_ALLOC : VC_EV_SEGMENT_ALLOC, (uint64_t)(uintptr_t)*p, n,
-		    vc_cuda_device(), label);
+		put(is_outside(label) ? VC_EV_OUTSIDE_ALLOC : VC_EV_SEGMENT_ALLOC,
+		    (uint64_t)(uintptr_t)*p, n, vc_cuda_device(), label);
 	} else if (r && watching()) {
 		vc_marks_refusal("device", n);
 	}
@@ -201,8 +208,8 @@ VC_ENTRY cuda_error cudaFree(void *p)
 	uint32_t label = CALLER(&real);
 
 	if (p && watching())
-		put(label ? VC_EV_OUTSIDE_FREE : VC_EV_SEGMENT_FREE, (uint64_t)(uintptr_t)p, 0,
-		    vc_cuda_device(), label);
+		put(is_outside(label) ? VC_EV_OUTSIDE_FREE : VC_EV_SEGMENT_FREE,
+		    (uint64_t)(uintptr_t)p, 0, vc_cuda_device(), label);
 	CALL(r, real(p));
 	return r;
 }
@@ -445,6 +452,66 @@ static cuda_error watch_create(uint64_t *handle, size_t size, const void *how,
 	if (r && watching())
 		vc_marks_refusal("device", size);
 	return r;
+}
+
+/* ---- the driver, as libraries that are linked with it call it ----
+ *
+ * The allocator of a pool (vLLM's sleep mode) and memory savers map the segments that PyTorch asks
+ * them for. What they give back and map again at other times stays PyTorch's segment. Of ranges
+ * that are none the reader of the journal knows nothing, and leaves them out. */
+
+cuda_error cuMemCreate(uint64_t *handle, size_t size, const void *how, unsigned long long flags);
+cuda_error cuMemSetAccess(uint64_t at, size_t size, const void *desc, size_t count);
+cuda_error cuMemUnmap(uint64_t at, size_t size);
+cuda_error cuMemAddressFree(uint64_t at, size_t size);
+
+VC_ENTRY cuda_error cuMemCreate(uint64_t *handle, size_t size, const void *how,
+				unsigned long long flags)
+{
+	cuda_error (*real)(uint64_t *, size_t, const void *, unsigned long long), r;
+
+	CALLER(&real);
+	r = real(handle, size, how, flags);
+	if (r && watching())
+		vc_marks_refusal("device", size);
+	return r;
+}
+
+VC_ENTRY cuda_error cuMemSetAccess(uint64_t at, size_t size, const void *desc, size_t count)
+{
+	cuda_error (*real)(uint64_t, size_t, const void *, size_t), r;
+	uint32_t label = CALLER(&real);
+	const int *location = desc;
+
+	r = real(at, size, desc, count);
+	if (r == 0 && count && watching()) {
+		vc_cuda_settle();
+		vc_cuda_sample_first();
+		put(vc_torch_allocating() ? VC_EV_SEGMENT_ALLOC : VC_EV_PAGES_IN, at, size,
+		    (uint16_t)location[1], label);
+	}
+	return r;
+}
+
+VC_ENTRY cuda_error cuMemUnmap(uint64_t at, size_t size)
+{
+	cuda_error (*real)(uint64_t, size_t);
+	uint32_t label = CALLER(&real);
+
+	if (watching() && !vc_torch_allocating())
+		put(VC_EV_PAGES_OUT, at, size, vc_cuda_device(), label);
+	return real(at, size);
+}
+
+/* Before the call, and here: what was given back already is not unmapped once more. */
+VC_ENTRY cuda_error cuMemAddressFree(uint64_t at, size_t size)
+{
+	cuda_error (*real)(uint64_t, size_t);
+	uint32_t label = CALLER(&real);
+
+	if (watching() && vc_torch_allocating())
+		put(VC_EV_SEGMENT_FREE, at, size, vc_cuda_device(), label);
+	return real(at, size);
 }
 
 /* Where PyTorch gets the functions one by one: from 2.7 on. */

@@ -256,16 +256,19 @@ static void free_segment(struct vc_fold *f, const struct vc_record *rec)
 		}
 }
 
+/* And what is not behind a segment now. */
 static bool put_outside(struct vc_fold *f, const struct vc_record *rec)
 {
-	if (rec->kind == VC_EV_OUTSIDE_ALLOC) {
+	if (rec->kind == VC_EV_OUTSIDE_ALLOC || rec->kind == VC_EV_PAGES_OUT) {
 		if (!vc_vec_one(f->outside, f->outsides))
 			return false;
 		f->outside[f->outsides++] = *rec;
 		return true;
 	}
 	for (size_t i = f->outsides; i-- > 0;)
-		if (f->outside[i].addr == rec->addr) {
+		if (f->outside[i].addr == rec->addr &&
+		    (f->outside[i].kind == VC_EV_OUTSIDE_ALLOC) ==
+		    (rec->kind == VC_EV_OUTSIDE_FREE)) {
 			f->outside[i] = f->outside[--f->outsides];
 			break;
 		}
@@ -282,7 +285,7 @@ static bool put_segment(struct vc_fold *f, const struct vc_record *rec)
 		return add_segment(f, rec, false);
 	if (rec->kind == VC_EV_SEGMENT_FREE)
 		free_segment(f, rec);
-	return rec->kind == VC_EV_SEGMENT_FREE || put_outside(f, rec);
+	return put_outside(f, rec);
 }
 
 /* ---- pools and settings ---- */
@@ -300,7 +303,8 @@ static bool put_pool(struct vc_fold *f, const struct vc_record *rec)
 		f->pool[f->pools++] = (struct pool){ rec->addr, rec->extra, 0, rec->device, 0 };
 	}
 	if (rec->kind == VC_EV_POOL_CREATE)
-		f->pool[i].flags |= rec->flags & (VC_EVF_USE_ON_OOM | VC_EVF_NO_SPLIT);
+		f->pool[i].flags |= rec->flags &
+				    (VC_EVF_USE_ON_OOM | VC_EVF_NO_SPLIT | VC_EVF_SERVED);
 	f->pool[i].uses += rec->kind == VC_EV_POOL_RELEASE ? -1 : rec->kind != VC_EV_POOL_END;
 	if (rec->kind == VC_EV_POOL_BEGIN) {
 		if (!vc_vec_one(f->scope, f->scopes))
@@ -368,6 +372,7 @@ bool vc_fold_put(struct vc_fold *f, const struct vc_record *rec)
 	case VC_EV_OUTSIDE_ALLOC: case VC_EV_OUTSIDE_FREE: return put_segment(f, rec);
 	case VC_EV_SEGMENT_MAP: return add_segment(f, rec, true);
 	case VC_EV_SEGMENT_UNMAP: return cut_segments(f, rec);
+	case VC_EV_PAGES_OUT: case VC_EV_PAGES_IN: return put_outside(f, rec);
 	case VC_EV_POOL_CREATE: case VC_EV_POOL_BEGIN: case VC_EV_POOL_END: case VC_EV_POOL_RELEASE:
 		return put_pool(f, rec);
 	case VC_EV_CONFIGURE: case VC_EV_STREAM_CLASS:

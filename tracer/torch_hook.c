@@ -241,11 +241,14 @@ static word hook_pool_release(word object, word device, word first, word second,
 	return real(object, device, first, second, e, f);
 }
 
+/* `e` points to the pool's own allocator, or in newer versions to a std::shared_ptr of it: either
+ * way to a word that is not 0, where there is one. */
 static word hook_pool_create(word object, word device, word first, word second, word e, word f)
 {
+	bool served = e && *(const word *)(uintptr_t)e;
 	call6 *real;
 
-	put_pool(VC_EV_POOL_CREATE, 0, device, first, second);
+	put_pool(VC_EV_POOL_CREATE, served ? VC_EVF_SERVED : 0, device, first, second);
 	*(void **)&real = g.original[g.slots->pool_create];
 	return real(object, device, first, second, e, f);
 }

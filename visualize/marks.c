@@ -373,13 +373,34 @@ static bool names_phases(const struct vc_result *r)
 	return forward && backward;
 }
 
+/* Who has the card, where programs take turns on it. */
+static void turns(struct vc_plot *p, struct strip *strip)
+{
+	const struct vc_turns *t = &p->c->r->turns;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct vc_turn_at *f = &t->at[i];
+		struct phase one = { f->event, f->time_ns, f->end_event, f->end_ns,
+				     f->label ? vc_label_text(p->c->r->meta, f->label) :
+				     f->asleep ? "asleep" : "awake" };
+
+		if (i + 1 < t->n) {
+			one.end_event = t->at[i + 1].event;
+			one.end_ns = t->at[i + 1].time_ns;
+		}
+		add_phase(p, &one, strip);
+	}
+}
+
 int vc_plot_phases(struct vc_plot *p, int y)
 {
 	struct vc_label l = { p->box.x - 90, y + 125, VC_T_BODY, VC_END, "mut", 0, false, false };
 	struct strip strip = { .y = y };
 
 	vc_svg_put(&p->page->svg, "<g>");
-	if (p->c->r->steps.phases && !names_phases(p->c->r))
+	if (p->c->r->turns.n)
+		turns(p, &strip);
+	else if (p->c->r->steps.phases && !names_phases(p->c->r))
 		found_phases(p, &strip);
 	else
 		marked_phases(p, &strip);

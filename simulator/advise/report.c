@@ -2,6 +2,7 @@
 /* report.c - see report.h */
 #include "simulator/advise/report.h"
 
+#include "common/site.h"
 #include "simulator/session/answer.h"
 #include "simulator/session/bounds.h"
 #include "simulator/advise/pins.h"
@@ -65,6 +66,10 @@ const char *vc_report_words(const struct vc_session *s, const struct vc_plan *p,
 		return "the recording was not reproduced: nothing shows that the replay is right";
 	if (r && say_basis(r, level))
 		return say_basis(r, level);
+	if (level >= VC_BOUNDS && vc_answer_resized(s->rec, p))
+		return "the server that sleeps sizes its cache by the memory that it finds: under "
+		       "other settings it was up to 0.8 % off, for which the interval stands; on "
+		       "another card only a dry run there can tell";
 	if (!p->torch[0])
 		return "another allocator under the requests of PyTorch: compare allocators by "
 		       "it; another framework would ask for other sizes";
@@ -304,6 +309,58 @@ void vc_report_holders(struct vc_emit *e, const struct vc_result *r, size_t show
 		vc_emit_line(e, "  (no call sites in the recording: --stacks py of record and "
 				"dryrun has them)");
 	free(h);
+}
+
+/* The turns of one kind together. */
+static void turn_row(struct vc_emit *e, const struct vc_result *r, size_t first)
+{
+	const struct vc_turn_at *of = &r->turns.at[first];
+	struct vc_turn_at most = { 0 };
+	uint64_t times = 0;
+	char who[160];
+
+	for (size_t i = first; i < r->turns.n; i++) {
+		const struct vc_turn_at *t = &r->turns.at[i];
+
+		if (t->label != of->label || t->asleep != of->asleep)
+			continue;
+		times++;
+		most.allocated = t->allocated > most.allocated ? t->allocated : most.allocated;
+		most.reserved = t->reserved > most.reserved ? t->reserved : most.reserved;
+		most.stuck = t->stuck > most.stuck ? t->stuck : most.stuck;
+		most.used = t->used > most.used ? t->used : most.used;
+		most.away = t->away > most.away ? t->away : most.away;
+	}
+	snprintf(who, sizeof(who), "%s%s%s", vc_label_text(r->meta, of->label),
+		 of->label ? ", " : "", of->asleep ? "asleep" : "awake");
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_bytes(e, "used", "used", most.used);
+	vc_emit_bytes(e, "reserved", "reserved", most.reserved);
+	vc_emit_bytes(e, "allocated", "allocated", most.allocated);
+	vc_emit_bytes(e, "stuck", "stuck", most.stuck);
+	vc_emit_bytes(e, "given_back", "given back", most.away);
+	vc_emit_uint(e, "times", "times", times);
+	vc_emit_text(e, "turn", "turn", who);
+	vc_emit_end(e);
+}
+
+void vc_report_turns(struct vc_emit *e, const struct vc_result *r, bool people)
+{
+	const char *title = "Turns on the card, the most of each (stuck: free beside what lives):";
+
+	if (people && !r->turns.n)
+		return;
+	vc_emit_array(e, people ? NULL : "turns", people ? title : NULL);
+	for (size_t i = 0; i < r->turns.n; i++) {
+		const struct vc_turn_at *t = r->turns.at;
+		size_t k = 0;
+
+		while (t[k].label != t[i].label || t[k].asleep != t[i].asleep)
+			k++;
+		if (k == i)
+			turn_row(e, r, i);
+	}
+	vc_emit_end(e);
 }
 
 static void report_plan(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r)

@@ -23,6 +23,8 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
 /* "holders" of the moment it ran out, else of the peak: their bytes and what the cache holds unused
  * sum to what is reserved then. For people (shown > 0) a table of the first so many. */
 void vc_report_holders(struct vc_emit *e, const struct vc_result *r, size_t shown);
+/* Who had the card, where programs take turns on it. */
+void vc_report_turns(struct vc_emit *e, const struct vc_result *r, bool people);
 
 /* "trust": {level, checked, reproduced, matched, recordings, text, narrow} of answers under a plan.
  */

@@ -80,6 +80,8 @@ static void torch_complete(struct vc_model *m, struct vc_block *b)
 	    t->b[i].addr != b->addr || t->b[i].size != b->size)
 		return;
 	torch_complete_recorded(t, i);
+	if (t->away.n && torch_is_away(t, b->addr))
+		torch_away_count(t);
 	torch_publish(t);
 }
 
@@ -157,7 +159,7 @@ static void torch_fini(struct vc_model *m)
 
 	torch_pool_fini(t);
 	torch_wait_fini(t);
-	VC_FREE(t->conf.klass, t->b, t->range, t->scratch, (void *)(uintptr_t)t->r);
+	VC_FREE(t->conf.klass, t->b, t->range, t->scratch, t->away.at, (void *)(uintptr_t)t->r);
 }
 
 #define AT(field) offsetof(struct torch_config, field)
@@ -196,7 +198,8 @@ const struct vc_model_type vc_model_torch = {
 	.init = torch_init, .alloc = torch_alloc, .free = torch_free, .use = torch_use_block,
 	.complete = torch_complete, .sync = torch_sync_stream, .trim = torch_trim,
 	.configure = torch_configure, .knows_option = torch_conf_knows, .fraction = torch_fraction,
-	.pool = torch_pool, .seed = torch_seed, .walk = torch_walk, .stats = torch_stats,
+	.pool = torch_pool, .pages = torch_pages, .seed = torch_seed, .walk = torch_walk,
+	.stats = torch_stats,
 	.check = torch_check, .fini = torch_fini, .witness_size = sizeof(struct torch_witness),
 	.witness = torch_witness, .repeats = torch_repeats, .rounds = torch_rounds,
 };

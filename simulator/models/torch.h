@@ -65,6 +65,7 @@ struct torch_private { /* a private pool: two pools that share a use count */
 	int64_t use;  /* scopes and owners */
 	int64_t held; /* driver allocations not given back, as PyTorch counts them */
 	bool no_split, use_on_oom, freeable;
+	bool served; /* by an allocator of its own: never expandable */
 	struct torch_pool *pool[2]; /* small, large */
 };
 
@@ -127,6 +128,13 @@ struct torch_conf {
 	size_t classes;
 };
 
+/* Segments without memory behind them, by address, and what of them the totals leave out. */
+struct torch_away {
+	struct { uint64_t addr, size; } *at;
+	size_t n;
+	uint64_t requested, allocated, active, split, reserved;
+};
+
 struct torch_class { char name[64]; uint64_t bytes; double part; };
 
 enum torch_fit { TORCH_BEST, TORCH_FIRST, TORCH_NEXT, TORCH_WORST, TORCH_RECENT };
@@ -160,6 +168,7 @@ struct torch {
 	struct torch_stat stat[2][TORCH_STATS]; /* small, large */
 	struct { int64_t cur, peak; } all[TORCH_STATS];
 	struct torch_pending blocks[3], bytes[3]; /* waiting: small, large, all */
+	struct torch_away away;
 	struct torch_stat oversize_allocs, oversize_segments;
 	int64_t retries, ooms, sync_all, device_alloc, device_free, rejections, initial_max_split;
 	struct vc_model *m;
@@ -274,6 +283,12 @@ uint64_t torch_torn_free(struct torch *t, uint32_t i); /* cudaFree: bytes; 0: it
 void torch_torn_segment(struct torch *t, uint64_t addr, uint64_t size);
 void torch_torn_complete(struct torch *t, uint32_t i); /* a free, with t->failed */
 bool torch_failed(struct torch *t);                    /* says and forgets it */
+
+/* torch_away.c: memory that is given back beneath the allocator. */
+int torch_pages(struct vc_model *m, const struct vc_block *b, bool in, struct vc_error *err);
+bool torch_is_away(const struct torch *t, uint64_t addr);
+void torch_away_count(struct torch *t); /* blocks of such a segment have changed */
+bool torch_away_end(struct torch *t, uint64_t addr); /* its segment goes; was it one? */
 
 /* torch_pool.c */
 struct torch_set *torch_set_make(struct torch *t, struct torch_pool *p, uint32_t stream);

@@ -352,7 +352,10 @@ bool torch_release_segment(struct torch *t, uint32_t i)
 	if (!whole)
 		return false;
 	torch_index_cut(t, torch_set_of(t, i), i);
-	vc_device_free(t->m->device, x->addr, whole);
+	if (t->away.n && torch_away_end(t, x->addr))
+		vc_device_unreserve(t->m->device, x->addr, whole);
+	else
+		vc_device_free(t->m->device, x->addr, whole);
 	t->total -= x->size;
 	if (p->owner)
 		p->owner->held--;
@@ -434,6 +437,8 @@ int torch_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block
 	       : (w.size + t->k->min_block - 1) & ~(t->k->min_block - 1);
 	small = w.size + t->r->small_below <= t->k->small_limit;
 	p = t->scopes ? torch_choose_pool(t, small, rq->stream) : &t->pool[!small];
+	if (p->owner && p->owner->served) /* vLLM turns the option off there */
+		w.ex = false;
 	if (rq->stream < p->streams && p->of[rq->stream])
 		w.set = p->of[rq->stream];
 	else if (!(w.set = torch_set_make(t, p, rq->stream)))
@@ -445,6 +450,8 @@ int torch_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block
 		return alloc_slowly(t, &w, out, err);
 	i = hand_out(t, i, &w);
 	*out = (struct vc_block){ t->b[i].addr, t->b[i].size, (void *)(uintptr_t)i };
+	if (t->away.n && torch_is_away(t, out->addr))
+		torch_away_count(t);
 	torch_publish(t);
 	return VC_DONE;
 }
@@ -455,6 +462,8 @@ int torch_free(struct vc_model *m, struct vc_block *b)
 	uint32_t i = (uint32_t)(uintptr_t)b->cookie;
 	int r = i ? free_block(t, i) : VC_DONE;
 
+	if (t->away.n && torch_is_away(t, b->addr))
+		torch_away_count(t);
 	torch_publish(t);
 	return r;
 }

@@ -328,6 +328,12 @@ static inline void torch_publish(struct torch *t)
 	now->allocated = (uint64_t)t->all[TORCH_ALLOCATED_BYTES].cur;
 	now->active = now->allocated + (uint64_t)t->bytes[2].cur;
 	now->split = (uint64_t)t->all[TORCH_SPLIT_BYTES].cur;
+	if (!t->away.n)
+		return;
+	now->requested -= t->away.requested;
+	now->allocated -= t->away.allocated;
+	now->active -= t->away.active;
+	now->split -= t->away.split;
 }
 
 static inline void torch_publish_slow(struct torch *t)
@@ -335,7 +341,8 @@ static inline void torch_publish_slow(struct torch *t)
 	struct vc_totals *now = &t->m->now;
 
 	torch_publish(t);
-	now->reserved = (uint64_t)t->all[TORCH_RESERVED_BYTES].cur;
+	now->reserved = (uint64_t)t->all[TORCH_RESERVED_BYTES].cur - t->away.reserved;
+	now->away = t->away.reserved;
 	now->segments = (uint64_t)t->all[TORCH_SEGMENT].cur;
 	now->retries = (uint64_t)t->retries;
 	now->ooms = (uint64_t)t->ooms;

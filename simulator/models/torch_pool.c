@@ -203,6 +203,7 @@ static int pool_create(struct torch *t, const struct vc_pool_call *c)
 		t->nomem |= !torch_map_put(&t->on_oom, pool_hash(p->id), p->id, 0);
 	if (c->flags & VC_EVF_NO_SPLIT && t->r->no_split)
 		p->no_split = true;
+	p->served |= c->flags & VC_EVF_SERVED;
 	return VC_DONE;
 }
 

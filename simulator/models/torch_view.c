@@ -38,7 +38,8 @@ static struct vc_extent describe_run(const struct torch *t, uint32_t first)
 	const struct torch_set *s = t->set[t->b[first].set];
 	struct vc_extent x = { .what = VC_X_SEGMENT, .addr = t->b[first].addr, .stream = s->stream,
 			       .small = s->pool->small, .expandable = t->b[first].range != 0,
-			       .pool = s->pool->owner ? s->pool->owner->id : 0 };
+			       .pool = s->pool->owner ? s->pool->owner->id : 0,
+			       .away = t->away.n && torch_is_away(t, t->b[first].addr) };
 
 	for (uint32_t i = first, n = 0; is_mapped(t, i) && n < t->used; i = t->b[i].next, n++) {
 		const struct torch_block *b = &t->b[i];
@@ -247,8 +248,9 @@ int torch_check(const struct vc_model *m, struct vc_error *err)
 		if (t->set[k])
 			r = check_order(t, t->set[k], &listed, err);
 	VC_TRY(r);
-	if (listed != sum.free_blocks || sum.mapped != m->now.reserved || sum.mapped != t->total ||
-	    sum.allocated != m->now.allocated || sum.active != m->now.active)
+	if (listed != sum.free_blocks || sum.mapped != m->now.reserved + t->away.reserved ||
+	    sum.mapped != t->total || sum.allocated != m->now.allocated + t->away.allocated ||
+	    sum.active != m->now.active + t->away.active)
 		return vc_fail(err, VC_EINTERNAL,
 			       "torch: blocks sum to %" PRIu64 " mapped, %" PRIu64
 			       " active, %" PRIu64 " allocated; the totals say %" PRIu64

@@ -64,6 +64,8 @@ static int take_one(void *arg, const struct vc_extent *x)
 	struct taking *t = arg;
 	const struct origin *g = x->id ? vc_pages_get(&t->o->at, x->id) : NULL;
 
+	if (x->away) /* not on the card */
+		return VC_OK;
 	VC_HAVE(vc_vec_room(t->map->at, t->cap, t->map->n + 1), "the heap map", t->err);
 	t->map->at[t->map->n++] = (struct vc_heap_extent){
 		.addr = x->addr, .size = x->size, .requested = x->requested, .id = x->id,

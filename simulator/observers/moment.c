@@ -173,7 +173,8 @@ static int moment_step(struct vc_observer *o, const struct vc_step *s, struct vc
 		change(st, h->kind, 0 - h->size);
 		vc_pages_drop(&st->held, ev->id);
 	}
-	if (s->answer == VC_REFUSED && (ev->kind == VC_EV_ALLOC || ev->kind == VC_EV_OOM))
+	if (s->answer == VC_REFUSED && (ev->kind == VC_EV_ALLOC || ev->kind == VC_EV_OOM ||
+					ev->kind == VC_EV_PAGES_IN))
 		fail(st, s);
 	else
 		look(st, s->model, s->index, false);

@@ -20,7 +20,8 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 	VC_TRY(vc_origins_step(&st->origins, s, err));
 	st->steps += s->ev->kind == VC_EV_MARK && s->ev->flags == VC_MARK_STEP;
 	if (s->answer != VC_REFUSED || r->happened ||
-	    (s->ev->kind != VC_EV_ALLOC && s->ev->kind != VC_EV_OOM))
+	    (s->ev->kind != VC_EV_ALLOC && s->ev->kind != VC_EV_OOM &&
+	     s->ev->kind != VC_EV_PAGES_IN))
 		return VC_OK;
 	*r = (struct vc_oom_report){.happened = true,
 				    .steps = st->steps, .event = s->index,

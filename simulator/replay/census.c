@@ -121,9 +121,15 @@ static void count_beside(struct vc_census *c, struct vc_device_census *d, const 
 	}
 }
 
+/* Bytes of segments with memory behind them. */
+static uint64_t there(const struct vc_device_census *d)
+{
+	return d->reserved > d->away ? d->reserved - d->away : 0;
+}
+
 static void saw_outside(struct vc_device_census *d, const struct vc_event *ev)
 {
-	d->outside = d->total - ev->addr - d->reserved;
+	d->outside = d->total - ev->addr - there(d);
 	d->outside_ns = ev->time_ns;
 }
 
@@ -135,8 +141,26 @@ static void count_oom(struct vc_device_census *d, const struct vc_event *ev)
 	d->oom_free = ev->addr;
 	d->oom_reserved = d->reserved;
 	d->ends_in_oom = true;
-	if (d->total > ev->addr + d->reserved)
+	if (d->total > ev->addr + there(d))
 		saw_outside(d, ev);
+}
+
+static void count_sample(struct vc_device_census *d, const struct vc_event *ev)
+{
+	uint64_t known = ev->addr + there(d);
+
+	d->total = ev->size;
+	if (d->segment_allocs && !d->ooms && d->total > known && d->total - known > d->outside)
+		saw_outside(d, ev);
+}
+
+static void count_pages(struct vc_device_census *d, const struct vc_event *ev)
+{
+	if (ev->kind == VC_EV_PAGES_OUT)
+		d->away += ev->size;
+	else
+		d->away -= ev->size < d->away ? ev->size : d->away;
+	d->slept = true;
 }
 
 static int count(struct vc_census *c, struct counting *k, const struct vc_event *ev,
@@ -169,10 +193,7 @@ static int count(struct vc_census *c, struct counting *k, const struct vc_event 
 		count_oom(d, ev);
 		break;
 	case VC_EV_DEVICE_SAMPLE:
-		d->total = ev->size;
-		if (d->segment_allocs && !d->ooms && d->total > ev->addr + d->reserved &&
-		    d->total - ev->addr - d->reserved > d->outside)
-			saw_outside(d, ev);
+		count_sample(d, ev);
 		break;
 	case VC_EV_KERNEL: case VC_EV_COPY: d->kernels++; break;
 	case VC_EV_MARK:
@@ -191,6 +212,9 @@ static int count(struct vc_census *c, struct counting *k, const struct vc_event 
 	case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_UNMAP:
 		d->segment_frees++;
 		d->reserved -= ev->size < d->reserved ? ev->size : d->reserved;
+		break;
+	case VC_EV_PAGES_OUT: case VC_EV_PAGES_IN:
+		count_pages(d, ev);
 		break;
 	default:
 		break;

@@ -14,6 +14,8 @@ struct vc_device_census {
 	uint64_t allocs, frees, preexisting, unmatched_frees;
 	uint64_t live_requested, peak_requested;   /* bytes */
 	uint64_t start_reserved, reserved, peak_reserved; /* from the recording's own segments */
+	uint64_t away;           /* of them without memory behind them now */
+	bool slept;              /* that was ever more than nothing */
 	uint64_t start_segments, segment_allocs, segment_frees, final_segments;
 	uint64_t driver_pools, pool_reserved, pool_used; /* created; bytes at their highest */
 	uint64_t streams, ooms, trims, uses, deferred, kernels;

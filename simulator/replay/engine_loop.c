@@ -291,6 +291,27 @@ static int do_setting(struct vc_engine *e, const struct vc_event *ev, struct vc_
 	return r < 0 ? r : tell(e, ev, NULL, r, err);
 }
 
+/* Somebody beneath the allocator gives memory back, or takes it again where there may be none. Of a
+ * block that is not there in this run nothing is known: its memory stays. */
+static int do_pages(struct vc_engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	struct vc_live *l = ev->id ? vc_pages_get(&e->live, ev->id) : NULL;
+	struct vc_block none = { .addr = ev->addr, .size = ev->size };
+	const struct vc_block *b = l && l->life != VC_DEAD ? &l->block : ev->id ? NULL : &none;
+	int r = VC_DONE;
+
+	e->alone = true;
+	if (b && e->model.type->pages)
+		r = e->model.type->pages(&e->model, b, ev->kind == VC_EV_PAGES_IN, err);
+	VC_TRY(r);
+	if (r == VC_REFUSED) {
+		count_refused(e, r);
+		e->stopped = e->run->stop_at_oom;
+	}
+	note_most(e, ev);
+	return tell(e, ev, NULL, r, err);
+}
+
 /* What the events say comes on top of what was given for the whole run. */
 static int do_others(struct vc_engine *e, const struct vc_event *ev, struct vc_error *err)
 {
@@ -463,6 +484,7 @@ static int other_event(struct vc_engine *e, const struct vc_event *ev, struct vc
 	case VC_EV_TRIM: case VC_EV_CONFIGURE: case VC_EV_FRACTION:
 		return do_setting(e, ev, err);
 	case VC_EV_OTHERS: return do_others(e, ev, err);
+	case VC_EV_PAGES_OUT: case VC_EV_PAGES_IN: return do_pages(e, ev, err);
 	case VC_EV_SYNC:
 		if (e->model.type->sync)
 			e->model.type->sync(&e->model, ev->stream);

@@ -116,6 +116,7 @@ static void on_unreserve(void *arg, uint64_t addr)
 {
 	struct vc_follow *f = arg;
 
+	on_free(arg, addr, 0); /* a segment without memory behind it */
 	for (size_t i = 0; i < f->ranges; i++)
 		if (f->range[i].addr == addr)
 			f->range[i] = f->range[--f->ranges];

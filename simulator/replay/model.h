@@ -36,6 +36,7 @@ struct vc_totals {
 	uint64_t allocated; /* ... after rounding, handed out */
 	uint64_t active;    /* allocated + freed but waiting for streams */
 	uint64_t reserved;  /* what the model holds from the device */
+	uint64_t away;      /* what `pages` below left without memory; not in the others */
 	uint64_t split;     /* of it free beside a live block, where the type counts them */
 	uint64_t segments;  /* pieces obtained from the device and not given back */
 	uint64_t retries;   /* the cache was flushed to satisfy a request */
@@ -67,6 +68,7 @@ struct vc_extent {
 	uint64_t pool;            /* (a << 32) | b of PyTorch's pool id (a,b); 0 = default */
 	uint32_t stream;
 	bool small, expandable;
+	bool away;                /* there is no memory behind it (`pages` below) */
 };
 typedef int vc_extent_fn(void *arg, const struct vc_extent *x); /* < 0 stops the walk */
 
@@ -87,7 +89,7 @@ struct vc_heap { const struct vc_extent *extent; size_t n; enum vc_heap_order or
 /* A call about private pools, captures or stream classes. */
 struct vc_pool_call {
 	uint8_t what;         /* enum vc_event_kind */
-	uint8_t flags;        /* VC_EVF_USE_ON_OOM, VC_EVF_NO_SPLIT */
+	uint8_t flags;        /* VC_EVF_USE_ON_OOM, VC_EVF_NO_SPLIT, VC_EVF_SERVED */
 	uint32_t stream;      /* or VC_STREAM_ALL */
 	uint64_t pool;
 	const char *klass;    /* STREAM_CLASS */
@@ -155,6 +157,12 @@ struct vc_model_type {
 	int (*fraction)(struct vc_model *m, double f, struct vc_error *err);         /* (opt) */
 	/* (opt) POOL_CREATE/BEGIN/END/RELEASE, CAPTURE_BEGIN/END, STREAM_CLASS. */
 	int (*pool)(struct vc_model *m, const struct vc_pool_call *call, struct vc_error *err);
+	/* (opt) Beneath the model what is behind the segment of a block was given back (vLLM's
+	 * sleep mode, a memory saver), or is taken again: VC_DONE or VC_REFUSED. In a private pool
+	 * that goes for all of its segments, as in the programs that do it. A block without cookie:
+	 * for the free segment at its address, or where there is none (given back) for all free
+	 * ones of such pools. Meanwhile `now` counts only what is there. */
+	int (*pages)(struct vc_model *m, const struct vc_block *b, bool in, struct vc_error *err);
 	/* (opt) Take over a heap before the first request: adopts the segments on the device
 	 * (vc_device_adopt) and fills blocks[i] for each extent[i] that is LIVE or PENDING. */
 	int (*seed)(struct vc_model *m, const struct vc_heap *heap, struct vc_block *blocks,

@@ -88,8 +88,8 @@ void vc_result_fini(struct vc_result *r)
 		free(r->words.line[i]);
 	free(r->seen.witness);
 	VC_FREE(r->words.line, r->fidelity.diverged_why, r->steps.mark, r->steps.phase,
-		r->pace.at, r->steps.kernel, r->steps.from, r->counters.at, r->history.at,
-		r->history.end.at, r->unused.at);
+		r->pace.at, r->turns.at, r->steps.kernel, r->steps.from, r->counters.at,
+		r->history.at, r->history.end.at, r->unused.at);
 	*r = (struct vc_result){ 0 };
 }
 

@@ -277,6 +277,18 @@ struct vc_steps {
 struct vc_peaks { uint64_t peak_allocated, peak_reserved; };
 struct vc_phases { uint64_t steps; struct vc_peaks first, steady; };
 
+/* turns: who had the card, where something beneath the allocator gives its memory back for others
+ * (vLLM's sleep mode, a memory saver), else nothing. A turn ends where the innermost marked range
+ * that asks for memory is another one, or somebody falls asleep or wakes. The most of each while it
+ * lasted; stuck: free, but beside a live block; away: given back. */
+struct vc_turn_at {
+	uint64_t event, time_ns, end_event, end_ns;
+	uint64_t allocated, reserved, stuck, used, away;
+	uint32_t label; /* of the range; 0: none */
+	bool asleep;
+};
+struct vc_turns { struct vc_turn_at *at; size_t n; };
+
 /* pace: when the allocator went to the driver, by the number of requests so far. Calls between two
  * requests are one entry. */
 struct vc_pace_at {
@@ -407,6 +419,7 @@ struct vc_result {
 	struct vc_unused unused;
 	struct vc_steps steps;
 	struct vc_phases phases;
+	struct vc_turns turns;
 	struct vc_counters counters;
 	struct vc_history history;
 	struct vc_pace pace;

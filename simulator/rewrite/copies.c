@@ -51,7 +51,8 @@ int vc_clone_event(struct vc_clone *c, const struct vc_event *e, struct vc_error
 
 	if (vc_event_outdated(e))
 		return VC_OK;
-	if (names_block(e) && e->id < c->ids) {
+	if ((names_block(e) || e->kind == VC_EV_PAGES_OUT || e->kind == VC_EV_PAGES_IN) &&
+	    e->id < c->ids) {
 		now.id = c->alias[e->id];
 		now.addr = 0;
 		if (!now.id)

@@ -78,6 +78,14 @@ static bool is_as_it_was(const struct vc_session *s, const struct vc_plan *p,
 	       (r->info.warm || !s->rec->device->has_start);
 }
 
+bool vc_answer_resized(const struct vc_recording *rec, const struct vc_plan *p)
+{
+	const char *was = rec->meta->conf;
+
+	return rec->device->slept && (strcmp(p->conf, was ? was : "") != 0 ||
+				      !vc_plan_on_recorded_device(rec, p));
+}
+
 enum vc_level vc_answer_level(const struct vc_session *s, const struct vc_plan *p,
 			      const struct vc_result *r)
 {
@@ -88,6 +96,8 @@ enum vc_level vc_answer_level(const struct vc_session *s, const struct vc_plan *
 		l = worse(l, VC_RERUN);
 	else if (w && !w->as_asked.report.same)
 		l = worse(l, w->as_asked.report.single ? VC_BOUNDS : VC_EXTRAPOLATED);
+	if (vc_answer_resized(s->rec, p))
+		l = worse(l, vc_plan_on_recorded_device(s->rec, p) ? VC_BOUNDS : VC_UNKNOWN);
 	if (p->transform.n)
 		l = worse(l, vc_bounds_unknown(&p->transform) ? VC_UNKNOWN : VC_BOUNDS);
 	/* A check that somebody left out takes nothing from what is weaker anyway. */

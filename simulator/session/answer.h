@@ -20,6 +20,9 @@ bool vc_answer_checked(const struct vc_session *s);
 bool vc_answer_reproduced(const struct vc_session *s);
 
 /* Is it the allocator of another version of PyTorch than the recorded one? */
+/* Has the recorded program a server that sleeps, and are settings or card others? Its cache takes
+ * what it finds free, so it would have asked for other sizes. */
+bool vc_answer_resized(const struct vc_recording *rec, const struct vc_plan *p);
 bool vc_answer_other_torch(const struct vc_recording *rec, const struct vc_plan *p);
 /* Widen the interval of such an answer by what the requests of versions were found to differ. */
 void vc_answer_widen_torch(struct vc_result *out);

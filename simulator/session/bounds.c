@@ -101,6 +101,13 @@ void vc_bounds_margins(const struct vc_recording *rec, const struct vc_list *tra
 	}
 }
 
+void vc_bounds_resized(struct vc_result *out)
+{
+	out->low = times(out->low, 0.99, false);
+	out->high = times(out->high, 1.01, true) + SEGMENT;
+	out->low -= out->low > SEGMENT ? SEGMENT : out->low;
+}
+
 bool vc_bounds_open(const struct vc_list *transforms)
 {
 	bool open = false;

@@ -24,6 +24,9 @@ int  vc_bounds_at(const struct vc_list *transforms, const char *bound, struct vc
 		  struct vc_error *err);
 void vc_bounds_fini(struct vc_bounds *b);
 
+/* A server whose cache takes what it finds free: it was up to 0.8 % of what was reserved larger or
+ * smaller under other settings (docs/measurements/serving.md). */
+void vc_bounds_resized(struct vc_result *out);
 /* Widen out's interval by how much each transform was found to be off. */
 void vc_bounds_margins(const struct vc_recording *rec, const struct vc_list *transforms,
 		       struct vc_result *out);

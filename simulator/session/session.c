@@ -293,10 +293,11 @@ static int interval(const struct span *a, const struct vc_plan *plan, struct vc_
 {
 	struct vc_plan free = vc_plan_unlimited(plan);
 	bool had, other = vc_answer_other_torch(a->job.rec, plan),
-		  changed = vc_bounds_wanted(&plan->transform);
+		  changed = vc_bounds_wanted(&plan->transform),
+		  resized = vc_answer_resized(a->job.rec, plan);
 	int r = VC_OK;
 
-	if (other || plan->transform.n || (out->basis.ground == VC_GROUND_ASKED &&
+	if (other || resized || plan->transform.n || (out->basis.ground == VC_GROUND_ASKED &&
 					   vc_completion_is_open(&a->job, plan)))
 		r = find_need(a, plan, out, err);
 	if (r == VC_OK)
@@ -306,7 +307,7 @@ static int interval(const struct span *a, const struct vc_plan *plan, struct vc_
 	if (r == VC_OK)
 		widen_by_counters(a, plan, out);
 	had = out->has_interval || other;
-	if (r < 0 || !(other || changed))
+	if (r < 0 || !(other || changed || resized))
 		return r;
 	vc_result_open_interval(out);
 	if (changed && vc_bounds_open(&plan->transform)) {
@@ -316,6 +317,8 @@ static int interval(const struct span *a, const struct vc_plan *plan, struct vc_
 	}
 	if (changed)
 		vc_bounds_margins(a->job.rec, &plan->transform, out);
+	if (resized)
+		vc_bounds_resized(out);
 	if (other)
 		vc_answer_widen_torch(out);
 	out->has_interval = had || out->low != out->high;

@@ -52,8 +52,9 @@ static uint64_t reserved_after(const struct vc_whole *w, size_t i, uint64_t rese
 		return reserved;
 	switch (e->kind) {
 	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_MAP:
+	case VC_EV_PAGES_IN:
 		return reserved + e->size;
-	case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_UNMAP:
+	case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_UNMAP: case VC_EV_PAGES_OUT:
 		return reserved - (e->size < reserved ? e->size : reserved);
 	case VC_EV_HEAP_SEGMENT: return e->flags & VC_EVF_FINAL ? reserved : reserved + e->size;
 	default: return reserved;

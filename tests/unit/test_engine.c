@@ -349,6 +349,48 @@ static void the_first_iteration_is_told_from_the_others(void **unused)
 	vc_result_fini(&r);
 }
 
+/* A pool of 40 and 12 MiB sleeps while 50 MiB are there, and wakes as a whole; a free segment given
+ * up for good (id 0) does not come back. */
+static void what_sleeps_is_not_on_the_card(void **unused)
+{
+	const struct vc_observer_type *const watch[] = { vc_observer_by_name("turns"), NULL };
+	struct vc_event e[] = { ev(VC_EV_POOL_CREATE, 1, 0), ev(VC_EV_POOL_BEGIN, 1, 0),
+			       ev(VC_EV_ALLOC, 1, 40 * MIB), ev(VC_EV_ALLOC, 2, 12 * MIB),
+			       ev(VC_EV_ALLOC, 3, 20 * MIB), ev(VC_EV_FREE, 3, 0),
+			       ev(VC_EV_PAGES_OUT, 0, 20 * MIB), ev(VC_EV_POOL_END, 1, 0),
+			       ev(VC_EV_PAGES_OUT, 1, 40 * MIB), ev(VC_EV_PAGES_OUT, 2, 12 * MIB),
+			       ev(VC_EV_ALLOC, 4, 50 * MIB), ev(VC_EV_FREE, 4, 0),
+			       ev(VC_EV_TRIM, 0, 0),         ev(VC_EV_PAGES_IN, 1, 40 * MIB) };
+	const size_t n = sizeof(e) / sizeof(*e);
+	struct vc_result r;
+
+	(void)unused;
+	e[0].flags = VC_EVF_SERVED;
+	e[1].stream = e[7].stream = VC_STREAM_ALL;
+	assert_int_equal(run(e, n, "torch", 96 * MIB, watch, NULL, &r, NULL), 0);
+	assert_int_equal(vc_result_verdict(&r), VC_FITS);
+	assert_int_equal(r.stats.peak_used, 72 * MIB);
+	assert_int_equal(r.stats.final_allocated, 52 * MIB);
+	assert_int_equal(r.stats.final_reserved, 52 * MIB);
+	assert_int_equal(r.turns.n, 3);
+	assert_true(!r.turns.at[0].asleep && r.turns.at[1].asleep && !r.turns.at[2].asleep);
+	assert_int_equal(r.turns.at[1].reserved, 50 * MIB);
+	assert_int_equal(r.turns.at[1].away, 72 * MIB);
+	assert_int_equal(r.turns.at[2].used, 52 * MIB);
+	vc_result_fini(&r);
+	assert_int_equal(run(e, n, "torch", 71 * MIB, NULL, NULL, &r, NULL), 0);
+	assert_int_equal(vc_result_verdict(&r), VC_OOM); /* 72 MiB of the pool do not fit */
+	vc_result_fini(&r);
+	e[11] = e[12] = ev(VC_EV_MARK, 0, 0); /* what it makes room for stays */
+	assert_int_equal(run(e, n, "torch", 102 * MIB, NULL, NULL, &r, NULL), 0);
+	assert_int_equal(vc_result_verdict(&r), VC_FITS);
+	vc_result_fini(&r);
+	assert_int_equal(run(e, n, "torch", 88 * MIB, NULL, NULL, &r, NULL), 0);
+	assert_int_equal(vc_result_verdict(&r), VC_OOM); /* it cannot wake */
+	assert_int_equal(r.stats.final_reserved, 50 * MIB);
+	vc_result_fini(&r);
+}
+
 static void lives_and_segments_have_births_and_deaths(void **unused)
 {
 	static const struct vc_observer_type *const watch[] = { &vc_observer_lives,
@@ -425,6 +467,7 @@ int main(void)
 		cmocka_unit_test(fidelity_names_the_first_divergence),
 		cmocka_unit_test(the_timeline_keeps_its_extremes),
 		cmocka_unit_test(the_first_iteration_is_told_from_the_others),
+		cmocka_unit_test(what_sleeps_is_not_on_the_card),
 		cmocka_unit_test(lives_and_segments_have_births_and_deaths),
 		cmocka_unit_test(the_pace_counts_the_requests_before_each_call),
 		cmocka_unit_test(the_census_counts_pools_of_the_driver_and_devices),

@@ -547,7 +547,7 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 }
 
 static const char *const reads[] = { "timeline", "lives", "segments", "peak",
-				    "oom", "moment", "steps", "unused",   NULL };
+				    "oom", "moment", "steps", "unused", "turns", NULL };
 
 const struct vc_sink_type vc_sink_html = {
 	.name = "html", .extension = "html",

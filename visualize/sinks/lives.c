@@ -298,7 +298,7 @@ static int lives_write(const struct vc_result *runs, size_t n, const void *confi
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "oom", "moment", "steps", NULL };
+static const char *const reads[] = { "timeline", "lives", "oom", "moment", "steps", "turns", NULL };
 
 const struct vc_sink_type vc_sink_lives = {
 	.name = "lives", .extension = "svg",

@@ -249,7 +249,8 @@ static int timeline_write(const struct vc_result *runs, size_t n, const void *co
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "peak", "oom", "moment", "steps", NULL };
+static const char *const reads[] = { "timeline", "lives", "peak", "oom", "moment", "steps", "turns",
+				    NULL };
 
 const struct vc_sink_type vc_sink_timeline = {
 	.name = "timeline", .extension = "svg",

@@ -31,6 +31,16 @@ for minor in 0 1 2 4 5 7 8 9 12 15; do
 	child=$(ls "$TMP"/a.*.vct); equal "2.$minor: the forked child's own trace" "$("$VRAMCAST" dump "$child" | awk '{ print $3 }' | grep -E 'alloc$|free$' | tr '\n' ' ')" "alloc free "
 	rm -f "$TMP"/[ae].*vct
 done
+# A segment that a library maps for the allocator, gives back and maps again; its other mappings are none of PyTorch's.
+printf "__version__ = '2.9.0+cu000'\n" > "$TMP/torch/version.py"
+for how in "" "--keep 1000steps"; do
+	# shellcheck disable=SC2086
+	run record -q $how -o "$TMP/a.vct" -- "$TMP/torch/lib/client" sleep 67108864
+	"$VRAMCAST" dump "$TMP/a.vct" > "$TMP/dump"
+	equal "memory given back beneath the allocator${how:+, $how}" "$(awk '$3 ~ /segment|pages|outside|^alloc|^free/ { print $3, $4, $5, $6 }' "$TMP/dump" | sed 's/ addr.*//' | tr '\n' ';')" \
+		"segment_alloc device=0 size=67108864;alloc device=0 id=1 size=67108864;pages_out device=0 id=1 size=67108864;pages_in device=0 id=1 size=67108864;free device=0 id=1;"
+	equal "by whom${how:+, $how}" "$(lines 'segment_alloc .*label=client$') $(lines 'pages_(in|out) .*label=client$')" "1 2"
+done
 # Samples of the device: with the first segment, then at steps, when more than 200 ms have gone by.
 printf "__version__ = '2.9.0+cu000'\n" > "$TMP/torch/version.py"
 while read -r ms want; do

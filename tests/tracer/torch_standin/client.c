@@ -2,7 +2,8 @@
 /* client.c - tensors of several threads through the stand-in allocator's vtable, with everything
  * else the tracer watches. Prints what it did, to be compared with the recording.
  *
- * client [THREADS [N]], or client steps MILLISECONDS: a hundred steps on a clock of its own. */
+ * client [THREADS [N]]; client steps MILLISECONDS: a hundred steps on a clock of its own; client
+ * sleep BYTES: a segment mapped for the allocator, given back beneath it and mapped again. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -26,6 +27,9 @@ int cudaHostRegister(void *p, size_t n, unsigned flags);
 int cudaHostUnregister(void *p);
 int cudaStreamBeginCapture(void *stream, int mode);
 int cudaStreamEndCapture(void *stream, void *graph);
+int cuMemSetAccess(uint64_t at, size_t size, const void *desc, size_t count);
+int cuMemUnmap(uint64_t at, size_t size);
+int cuMemAddressFree(uint64_t at, size_t size);
 int _ZN3c104cuda28device_count_ensure_non_zeroEv(void);
 
 static _Atomic long allocs, frees, uses, bytes;
@@ -222,6 +226,34 @@ static int steps(void (*step)(void), long ms)
 	return 0;
 }
 
+/* CUmemAccessDesc: a device's memory, device 0; read and write. */
+static const int access_of[] = { 1, 0, 3 };
+static bool sleeps;
+__attribute__((visibility("default"))) void *standin_segment(size_t n);
+
+void *standin_segment(size_t n)
+{
+	const uint64_t at = 0x300000000000;
+
+	return sleeps && cuMemSetAccess(at, n, access_of, 1) == 0 ? (void *)(uintptr_t)at : NULL;
+}
+
+static int sleeper(size_t n)
+{
+	const uint64_t other = 0x310000000000; /* of a library, and no segment */
+	void *p;
+
+	sleeps = true;
+	p = allocate(n);
+	cuMemSetAccess(other, n, access_of, 1);
+	cuMemUnmap((uintptr_t)p, n);
+	cuMemSetAccess((uintptr_t)p, n, access_of, 1);
+	cuMemUnmap(other, n);
+	cuMemAddressFree(other, n);
+	give(p);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int threads = argc > 1 ? atoi(argv[1]) : 4;
@@ -237,6 +269,8 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc > 2 && step && !strcmp(argv[1], "steps"))
 		return steps(step, each);
+	if (argc > 2 && !strcmp(argv[1], "sleep"))
+		return sleeper((size_t)each);
 	for (long i = 0; i < threads && i < 64; i++)
 		pthread_create(&t[i], NULL, work, (void *)i);
 	for (int i = 0; i < threads && i < 64; i++)

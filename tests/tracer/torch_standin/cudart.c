@@ -31,6 +31,9 @@ cuda_error cudaEventRecord(void *event, void *stream);
 cuda_error cudaEventQuery(void *event);
 cuda_error cudaStreamBeginCapture(void *stream, int mode);
 cuda_error cudaStreamEndCapture(void *stream, void *graph);
+cuda_error cuMemSetAccess(uint64_t at, size_t size, const void *desc, size_t count);
+cuda_error cuMemUnmap(uint64_t at, size_t size);
+cuda_error cuMemAddressFree(uint64_t at, size_t size);
 
 static uint64_t all(void)
 {
@@ -72,6 +75,22 @@ cuda_error cudaFree(void *p)
 		}
 	pthread_mutex_unlock(&g.lock);
 	return r;
+}
+
+/* The driver's, as a library that is linked with it calls them. */
+cuda_error cuMemSetAccess(uint64_t at, size_t size, const void *desc, size_t count)
+{
+	return at && size && desc && count ? 0 : 1;
+}
+
+cuda_error cuMemUnmap(uint64_t at, size_t size)
+{
+	return at && size ? 0 : 1;
+}
+
+cuda_error cuMemAddressFree(uint64_t at, size_t size)
+{
+	return at && size ? 0 : 1;
 }
 
 cuda_error cudaMallocAsync(void **p, size_t n, void *stream)

@@ -77,6 +77,9 @@ static const struct vc_option options[] = {
 	{ 0, "host-weights", VC_O_TEXT, AT(host_weights), "real|untouched",
 	  "untouched: what initialises large weights in the host's memory writes nothing, so "
 	  "they take none of it", "real" },
+	{ 0, "requests", VC_O_TEXT, AT(requests), "FILE",
+	  "of a server: play this trace of requests (as of serve) when it is ready, then end it",
+	  NULL },
 	{ 0, "exit-code", VC_O_TEXT, AT(exit_code), "program|verdict",
 	  "verdict: 3 where requests were refused, else the program's", "program" },
 	{ 'o', "output", VC_O_FILE, AT(out), "FILE", "the trace to write", "vramcast.vct" },
@@ -401,8 +404,9 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	struct vc_dryrun_cudnn cudnn = { 0 };
 	struct vc_dryrun_config own = *(const struct vc_dryrun_config *)config;
 	const struct vc_dryrun_config *c = &own;
-	char python[1024], package[1024], libraries[1100], own_python[700], script[1100];
+	char python[1024], package[1024], libraries[1100], own_python[700];
 	struct vc_stage stage = { 0 };
+	struct vc_dryrun_server server = { stage.dir, c->requests, python, "", "" };
 	own.cudnn = &cudnn;
 	int rc = check(c, argc, &con->err);
 	if (!rc && vc_dryrun_is_grid(c))
@@ -416,8 +420,7 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 		fprintf(stderr, "vramcast dryrun: %s\n", con->err.message);
 		return 127; /* as the shell has it */
 	}
-	/* while the program runs, the terminal is its own */
-	struct vc_progress *line = vc_progress_open(con);
+	struct vc_progress *line = vc_progress_open(con); /* later the terminal is the program's */
 	vc_progress_say(line, "the stand-ins for CUDA's libraries are made ready");
 	if (!rc)
 		rc = vc_null_libraries(libraries, sizeof libraries, &con->err);
@@ -447,8 +450,8 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	}
 	char **filled = rc ? NULL : vc_own_fill(argc, argv, &c->params, &con->err), **served = NULL;
 	if (!rc)
-		rc = filled ? vc_dryrun_until_ready(stage.dir, script, sizeof script, python, &argc,
-						    filled, &served, &con->err) : VC_ENOMEM;
+		rc = filled ? vc_dryrun_until_ready(&server, &argc, filled, &served, &con->err) :
+			      VC_ENOMEM;
 	if (!rc)
 		rc = run_all(c, python, &stage, argc, served ? served : filled, con);
 	free(served);

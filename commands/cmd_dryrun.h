@@ -110,10 +110,14 @@ int vc_dryrun_code(const struct vc_dryrun *run);
 int vc_dryrun_others(const struct vc_list *used, uint64_t *sum, struct vc_error *err);
 int vc_dryrun_put_others(const struct vc_list *used, struct vc_error *err);
 
-/* A command line that runs a server until it is ready, with `python`; `script` is room for a word
- * of it. *line: NULL, it is no server; else free() ends it, and *argc counts its words. */
-int vc_dryrun_until_ready(const char *stage, char *script, size_t n, char *python, size_t *argc,
-			  char **argv, char ***line, struct vc_error *err);
+/* A command line that runs a server until it is ready and plays a trace of requests to it, if one
+ * is named. *line: NULL, it is no server; else free() ends it, and *argc counts its words. */
+struct vc_dryrun_server {
+	const char *stage, *requests;   /* requests: NULL: none are played */
+	char *python, script[1100], played[1100]; /* the last two: words of the line */
+};
+int vc_dryrun_until_ready(struct vc_dryrun_server *s, size_t *argc, char **argv, char ***line,
+			  struct vc_error *err);
 
 /* Moves a recording to `out` that was cut off, and that nobody writes any more, out of the way. */
 void vc_dryrun_set_aside(const char *out);

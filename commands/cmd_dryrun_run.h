@@ -10,7 +10,8 @@
 struct vc_dryrun_config {
 	struct vc_list gpus, params, used, package, conf, env, vary;
 	uint64_t capacity, context, devices, ranks, world, rank, steps, max_size, jobs;
-	const char *out, *report, *stacks, *torch, *addresses, *values, *exit_code, *host_weights;
+	const char *out, *report, *stacks, *torch, *addresses, *values, *exit_code, *host_weights,
+		*requests;
 	double expert_skew;
 	struct vc_record_keep keep;
 	bool no_record, roles, until_oom, margin, again, json;

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dryrun_server.c - a server does not end by itself: it is run by a program that ends it when
  * it is ready (nullgpu/python/vramcast_null_server.py). */
+#include <inttypes.h>
 #include <unistd.h>
 
 #include "commands/cmd_dryrun.h"
+#include "simulator/serving/requests.h"
+
+enum { OURS = 3, /* words before the server's own */
+       HASH_BLOCK = 512 /* tokens behind an entry of hash_ids, as in published traces */ };
 
 static bool is(const char *word, const char *name)
 {
@@ -27,18 +32,60 @@ static bool is_server(size_t argc, char **argv)
 	return false;
 }
 
-int vc_dryrun_until_ready(const char *stage, char *script, size_t n, char *python, size_t *argc,
-			  char **argv, char ***line, struct vc_error *err)
+/* One request a line, for nullgpu/python/vramcast_null_requests.py. */
+static void write_request(FILE *f, const struct vc_requests *all, const struct vc_serve_request *r)
 {
+	fprintf(f, "{\"at\": %.9f, \"output\": %" PRIu64 ", \"answer\": \"%" PRIx64
+		"\", \"prompt\": [", (double)r->arrival / 1e9, r->output, r->answer);
+	for (size_t i = 0; i < r->texts; i++)
+		fprintf(f, "%s[\"%" PRIx64 "\", %" PRIu64 "]", i ? ", " : "",
+			all->text[r->first + i].name, all->text[r->first + i].tokens);
+	fputs("]}\n", f);
+}
+
+static int write_requests(const char *from, const char *to, struct vc_error *err)
+{
+	struct vc_requests all = { 0 };
+	int r = vc_requests_read(&all, from, HASH_BLOCK, err);
+	FILE *f = r == VC_OK ? fopen(to, "w") : NULL;
+
+	if (r == VC_OK && !f)
+		r = vc_fail(err, VC_EIO, "cannot write %s", to);
+	for (size_t i = 0; r == VC_OK && i < all.n; i++)
+		write_request(f, &all, &all.at[i]);
+	if (f && fclose(f) && r == VC_OK)
+		r = vc_fail(err, VC_EIO, "cannot write %s", to);
+	vc_requests_fini(&all);
+	return r;
+}
+
+int vc_dryrun_until_ready(struct vc_dryrun_server *s, size_t *argc, char **argv, char ***line,
+			  struct vc_error *err)
+{
+	char **l;
+
 	*line = NULL;
-	snprintf(script, n, "%s/python/vramcast_null_server.py", stage);
-	if (!is_server(*argc, argv) || access(script, R_OK) < 0)
+	snprintf(s->script, sizeof(s->script), "%s/python/vramcast_null_server.py", s->stage);
+	snprintf(s->played, sizeof(s->played), "--requests=");
+	if (!is_server(*argc, argv))
+		return !s->requests ? VC_OK :
+		       vc_fail(err, VC_EUSAGE, "--requests: the program is no vllm serve and no "
+			       "sglang serve");
+	if (access(s->script, R_OK) < 0)
 		return VC_OK;
-	*line = calloc(*argc + 3, sizeof **line);
-	VC_HAVE(*line, "a command line", err);
-	(*line)[0] = python;
-	(*line)[1] = script;
-	memcpy(*line + 2, argv, *argc * sizeof *argv);
-	*argc += 2;
+	if (s->requests) {
+		size_t n = strlen(s->played);
+
+		snprintf(s->played + n, sizeof(s->played) - n, "%s/requests.jsonl", s->stage);
+		VC_TRY(write_requests(s->requests, s->played + n, err));
+	}
+	l = calloc(*argc + OURS + 1, sizeof *l);
+	VC_HAVE(l, "a command line", err);
+	l[0] = s->python;
+	l[1] = s->script;
+	l[2] = s->played;
+	memcpy(l + OURS, argv, *argc * sizeof *argv);
+	*argc += OURS;
+	*line = l;
 	return VC_OK;
 }

@@ -303,7 +303,8 @@ static int link_parts(struct work *w, struct vc_error *err)
 		"python/vramcast_null_values.py", "python/vramcast_null_world.py",
 		"python/vramcast_null_said.py", "python/vramcast_null_host.py",
 		"python/vramcast_null_routes.py", "python/vramcast_null_server.py",
-		"python/vramcast_null_xla.py", "bin/nvidia-smi" };
+		"python/vramcast_null_requests.py", "python/vramcast_null_xla.py",
+		"bin/nvidia-smi" };
 	static const char *const folders[] = { "python", "bin" };
 	char path[1024];
 	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {

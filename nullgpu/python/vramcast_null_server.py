@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""vramcast_null_server.py COMMAND... - runs a server of vLLM or SGLang until it is ready, ends it, and says in one
-sentence what it starts with, or what it died of and the option that avoids it. Both are read from its own log."""
+"""vramcast_null_server.py --requests=[FILE] COMMAND... - runs a server of vLLM or SGLang until it is ready, plays a trace
+of requests to it, if one is named, ends it, and says in one sentence what it starts with and what became of the requests,
+or what it died of and the option that avoids it. What it holds is read from its own log."""
 import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 
+PORT = re.compile(r"(?:Uvicorn running|server) on https?://[^ ]*?:(\d+)")
 READY = re.compile(r"Application startup complete|fired up and ready to roll")
 TOKENS = re.compile(r"GPU KV cache size: ([\d,]+) tokens")
 REQUESTS = re.compile(r"Maximum concurrency for ([\d,]+) tokens per request: ([\d.]+)x")
@@ -31,7 +34,7 @@ class Log:
         self.found, self.death, self.error, self.ready = {}, None, None, threading.Event()
 
     def read(self, line):
-        for name, pattern in (("tokens", TOKENS), ("requests", REQUESTS), ("safe", SAFE), ("sglang", SGLANG)):
+        for name, pattern in (("port", PORT), ("tokens", TOKENS), ("requests", REQUESTS), ("safe", SAFE), ("sglang", SGLANG)):
             match = pattern.search(line)
             if match and name not in self.found:
                 self.found[name] = match.groups()
@@ -82,8 +85,28 @@ def end(server):
             continue
 
 
-def main(command):
-    log, ended = Log(), threading.Event()
+def play(log, path, server):
+    """What became of the requests, in words."""
+    from vramcast_null_requests import Player
+    for _ in range(100):  # SGLang says that it is ready first
+        if "port" in log.found or server.poll() is not None:
+            break
+        time.sleep(0.1)
+    if "port" not in log.found:
+        return "the requests were not played: the log names no port"
+    player = Player(int(log.found["port"][0]), path)
+    try:
+        player.run(lambda: server.poll() is None)
+        text = player.sentence()
+    except (OSError, ValueError, KeyError, IndexError) as e:
+        text = "the requests were not played: %s" % e
+    if server.poll() is not None or log.death:
+        text += "; the server died" + (" of %s; %s avoids it" % log.death if log.death else "")
+    return text
+
+
+def main(requests, command):
+    log, ended, played = Log(), threading.Event(), None
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell ignores it for what it runs in the background
     try:
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -94,13 +117,18 @@ def main(command):
     threading.Thread(target=copy, args=(server.stdout, log, ended), daemon=True).start()
     while server.poll() is None and not log.ready.wait(0.2):
         pass
-    if server.poll() is None:
+    if requests and log.ready.is_set():
+        played = play(log, requests, server)
+    survived = server.poll() is None
+    if survived:
         end(server)
     ended.wait(20)  # what it left running may hold the pipe
     print("vramcast: " + log.sentence(), file=sys.stderr, flush=True)
+    if played:
+        print("vramcast: " + played, file=sys.stderr, flush=True)
     code = server.returncode or 0
-    return 0 if log.ready.is_set() else code if code > 0 else 128 - code if code < 0 else 1
+    return 0 if log.ready.is_set() and (survived or not requests) else code if code > 0 else 128 - code if code < 0 else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1].partition("=")[2], sys.argv[2:]))

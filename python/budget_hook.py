@@ -10,6 +10,11 @@ What is done with one is a method of _Budget. Marks in the recording say which u
 where their passes begin and end: "budget F 3", "budget E 3", "budget B 3" (its backward pass)."""
 
 
+def alone(tensor):
+    """What a pack hook may return: a result that is saved keeps its node alive, which keeps it."""
+    return tensor if tensor.grad_fn is None else tensor.detach()
+
+
 class _Home:
     """A storage in pinned host memory; on the device again as long as somebody needs it there."""
 
@@ -33,7 +38,7 @@ class _Held:
     """A tensor that a module keeps; it says until when: "budget drops UNIT ADDRESS"."""
 
     def __init__(self, tell, unit, tensor):
-        self.tensor, self.tell, self.what = tensor, tell, "drops %d %d" % (unit, tensor.untyped_storage().data_ptr())
+        self.tensor, self.tell, self.what = alone(tensor), tell, "drops %d %d" % (unit, tensor.untyped_storage().data_ptr())
 
     def __del__(self):
         self.tell(self.what)
@@ -165,7 +170,7 @@ class _Budget:
                 for module in {id(m): m for m in self.state.above}.values():
                     if module in self.tree:
                         self.tree[module][1] += held.nbytes()
-        return tensor
+        return alone(tensor)
 
     def choose(self):
         """The units: a module that saves much is looked into, a container of layers above all."""
@@ -242,7 +247,7 @@ class _Budget:
     def held(self, layer, tensor):
         """Where times are told, what a module keeps is, too."""
         if not self.timed or type(tensor) is not self.torch.Tensor or not tensor.is_cuda or tensor.layout is not self.torch.strided:
-            return tensor
+            return alone(tensor) if isinstance(tensor, self.torch.Tensor) else tensor
         return _Held(self.tell, self.by_module[layer][0], tensor)
 
     def keep(self, layer, forward, args, kwargs):
@@ -272,10 +277,10 @@ class _Budget:
 
         def _vramcast_pack(tensor):
             if type(tensor) is not torch.Tensor or not tensor.is_cuda or tensor.layout is not torch.strided:
-                return tensor
+                return alone(tensor)
             held = tensor.untyped_storage()
             if held.data_ptr() in own or held.nbytes() < self.SMALL or tensor.is_leaf and tensor.requires_grad:
-                return tensor
+                return alone(tensor)
             key = (held.data_ptr(), tensor._version)
             if key not in passing:  # which keeps the storage, so that no other one takes its address
                 passing[key] = (held, _Home(torch, held, tensor.device))

@@ -707,8 +707,10 @@ def _make_key(torch, memory):
                         C._dispatch_tls_set_dispatch_key_included)
     rest, network, others = (C._dispatch_library("IMPL", ns, "") for ns in ("aten", "aten", "_"))
 
+    hooks = getattr(C._autograd, "_top_saved_tensors_default_hooks", lambda ignoring: None)
+
     def resolve(name):
-        if memory.told:
+        if memory.told and hooks(True) is None:  # else one of these may be at work, which asks a hook what to keep
             network.reset()
         namespace, name = name.split("::")
         packet, _, overload = name.partition(".")

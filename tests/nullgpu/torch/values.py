@@ -18,6 +18,13 @@ def ok(good, name):
     print("%s - %s" % ("ok" if good else "not ok", name))
 
 
+def packed():
+    """The first of all: later the null GPU no longer looks at layer normalization."""
+    norm, x = nn.LayerNorm(512).cuda(), torch.randn(8, 256, 512, device="cuda", requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: (torch.special.i1e(t.detach()), t.detach())[1], lambda t: t):
+        ok(norm(x * 1).shape == x.shape, "a hook that packs what is kept calls what nobody called before")
+
+
 def train(batch):
     torch.cuda.reset_peak_memory_stats()
     net = nn.Sequential(nn.Linear(1024, 4096), nn.ReLU(), nn.Linear(4096, 1024)).cuda()
@@ -317,6 +324,7 @@ def default_on_card():
 
 
 def main():
+    packed()
     higher_order()
     wide_values()
     large_values()

@@ -47,7 +47,7 @@ static void say_means(struct vc_emit *e, enum vc_budget_do way)
 		"    base = tensor if tensor._base is None else tensor._base",
 		"    if (not tensor.is_cuda or tensor.nbytes < 1 << 16",
 		"            or base.is_leaf and base.requires_grad):",
-		"        return tensor",
+		"        return tensor.detach() if tensor.grad_fn else tensor",
 		"    copy = torch.empty_like(tensor, device=\"cpu\", pin_memory=True)",
 		"    return tensor.device, copy.copy_(tensor, non_blocking=True)",
 		"def back(sent):",

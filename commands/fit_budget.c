@@ -2,46 +2,18 @@
 /* fit_budget.c - fit --find budget: what to do with the modules of a program so that it stays below
  * a peak, at the least time. Whatever is answered was played in a dry run. */
 
-#include "commands/budget_code.h"
 #include "commands/budget_file.h"
-#include "commands/budget_share.h"
+#include "commands/budget_say.h"
 #include "commands/fit_find.h"
 #include "common/vec.h"
-#include "simulator/search/budget_times.h"
 #include "simulator/session/host.h"
 
 enum { FITS = 0, NEVER = 3 };
 enum { BISECT = 12, /* replays of choices from one dry run to the next */
        REPLAYS = 400, /* that make one better */
-       TRIED = 32,
        REFUSED = 32 /* a share of the target: steps in which a limit is gone away from */ };
 
 #define ROOM (UINT64_C(1) << 40) /* VC_REHEARSE_ROOM */
-
-struct find {
-	struct vc_fit_on on;
-	struct vc_budget b;
-	uint64_t peak;            /* that is asked for, context included */
-	/* With all of it done in each way: */
-	struct vc_kept ran[VC_BUDGET_WAYS];
-	struct vc_recording rec[VC_BUDGET_WAYS];
-	struct vc_budget_run run[VC_BUDGET_WAYS];
-	uint64_t beside;          /* what is used beyond what the allocator reserves */
-	double host_share;        /* bytes of the host's memory for each that is sent there */
-	uint8_t *how, *best;
-	bool limited;             /* choices are looked for whose cache is emptied to stay below */
-	double emptying;          /* what that adds to a step, in the last replay */
-	uint64_t driver;          /* ns in driver calls, of the run in which all is kept */
-	bool found;               /* a choice that was played */
-	uint64_t used, predicted, host, limit, flushes; /* by it; limit: of its allocator, or 0 */
-	double cost;              /* of it */
-	bool even; double uniform; /* the fewest modules computed twice, evenly spread */
-	uint64_t least;           /* that any choice took */
-	struct vc_budget_try tried[TRIED]; size_t runs; /* dry runs */
-	uint64_t share;           /* percent that torch.compile keeps */
-	size_t replays, enough;
-	char command[400];
-};
 
 static int open_trace(struct vc_recording *rec, const char *path, struct vc_error *err)
 {
@@ -54,12 +26,12 @@ static int open_trace(struct vc_recording *rec, const char *path, struct vc_erro
 }
 
 /* What the allocator may reserve, so that no more than that is used. */
-static uint64_t limit_of(const struct find *f, uint64_t used)
+static uint64_t limit_of(const struct vc_budget_find *f, uint64_t used)
 {
 	return used > f->beside ? used - f->beside : 1;
 }
 
-static int play(struct find *f, struct vc_rehearsal *h, const uint8_t *how, bool timed,
+static int play(struct vc_budget_find *f, struct vc_rehearsal *h, const uint8_t *how, bool timed,
 		struct vc_kept *ran, struct vc_error *err)
 {
 	char *spec = vc_budget_spec(&f->b, how, timed, f->limited ? limit_of(f, f->peak) : 0, err);
@@ -74,13 +46,13 @@ static int play(struct find *f, struct vc_rehearsal *h, const uint8_t *how, bool
 }
 
 /* Which modules there are: one step shows it. */
-static int observe(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
+static int observe(struct vc_budget *b, struct vc_rehearsal *h, bool coarse, struct vc_error *err)
 {
 	struct vc_recording rec = { 0 };
 	struct vc_kept ran;
 	int r;
 
-	h->budget = "{\"observe\": true}";
+	h->budget = coarse ? "{\"observe\": \"coarse\"}" : "{\"observe\": true}";
 	h->steps = 1;
 	r = vc_rehearse(h, &ran, err);
 	h->budget = NULL;
@@ -88,7 +60,7 @@ static int observe(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
 	if (r == VC_OK)
 		r = open_trace(&rec, ran.path, err);
 	if (r == VC_OK)
-		r = vc_budget_units(&f->b, &rec.trace, err);
+		r = vc_budget_units(b, &rec.trace, err);
 	vc_recording_close(&rec);
 	return r;
 }
@@ -103,7 +75,7 @@ static int pinned_of(const struct vc_recording *rec, uint64_t *bytes, struct vc_
 	return VC_OK;
 }
 
-static int play_way(struct find *f, struct vc_rehearsal *h, int way, struct vc_error *err)
+static int play_way(struct vc_budget_find *f, struct vc_rehearsal *h, int way, struct vc_error *err)
 {
 	memset(f->how, way, f->b.n * sizeof(*f->how));
 	VC_TRY(play(f, h, f->how, true, &f->ran[way], err));
@@ -115,10 +87,14 @@ static int play_way(struct find *f, struct vc_rehearsal *h, int way, struct vc_e
 }
 
 /* A way that the program does not bear is left out. */
-static int play_ways(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
+static int play_ways(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
 {
 	uint64_t kept = 0, sent = 0;
 
+	f->b.host = f->on.ask->host;
+	f->how = calloc(f->b.n, sizeof(*f->how));
+	f->best = calloc(f->b.n, sizeof(*f->best));
+	VC_HAVE(f->how && f->best, "a choice of modules", err);
 	for (int way = 0; way < VC_BUDGET_WAYS; way++) {
 		int r = way == VC_BUDGET_OFFLOAD && !f->b.host ? VC_OK : play_way(f, h, way, err);
 
@@ -141,23 +117,18 @@ static int play_ways(struct find *f, struct vc_rehearsal *h, struct vc_error *er
 
 static int begin(void *find, struct vc_rehearsal *h, struct vc_error *err)
 {
-	struct find *f = find;
+	struct vc_budget_find *f = find;
 
 	if (!h)
 		return vc_fail(err, VC_EUSAGE, "--find budget tries choices in the program: name "
 			       "it behind --, in place of a recording");
 	f->peak = f->on.ask->peak != VC_NOT_GIVEN ? f->on.ask->peak : f->on.plan[0].capacity;
-	f->b.host = f->on.ask->host;
 	for (size_t i = 0, at = 0; i < h->argc && at < sizeof(f->command); i++)
 		at += (size_t)snprintf(f->command + at, sizeof(f->command) - at, "%s%s",
 				       i ? " " : "", h->argv[i]);
-	VC_TRY(observe(f, h, err));
-	if (f->b.compiled)
-		return vc_rehearse(h, &f->ran[VC_BUDGET_KEEP], err);
-	f->how = calloc(f->b.n, sizeof(*f->how));
-	f->best = calloc(f->b.n, sizeof(*f->best));
-	VC_HAVE(f->how && f->best, "a choice of modules", err);
-	return play_ways(f, h, err);
+	f->least = f->floor = UINT64_MAX;
+	VC_TRY(observe(&f->b, h, false, err));
+	return f->b.compiled ? vc_rehearse(h, &f->ran[VC_BUDGET_KEEP], err) : play_ways(f, h, err);
 }
 
 static int search(void *find, size_t card, struct vc_error *err)
@@ -170,18 +141,19 @@ static int search(void *find, size_t card, struct vc_error *err)
 
 /* ---- what a choice needs, by a replay ---- */
 
-static size_t steps_of(const struct find *f)
+static size_t steps_of(const struct vc_budget_find *f)
 {
 	return f->run[VC_BUDGET_KEEP].steps ? f->run[VC_BUDGET_KEEP].steps : 1;
 }
 
-static double cost_of(const struct find *f)
+static double cost_of(const struct vc_budget_find *f)
 {
 	return vc_budget_cost(&f->b, f->how) + f->emptying;
 }
 
-static int replay_one(struct find *f, struct vc_recording *made, const struct vc_plan *plan,
-		      uint64_t target, uint64_t *used, struct vc_error *err)
+static int replay_one(struct vc_budget_find *f, struct vc_recording *made,
+		      const struct vc_plan *plan, uint64_t target, uint64_t *used,
+		      struct vc_error *err)
 {
 	static const struct vc_observer_type *const nobody[] = { NULL };
 	struct vc_session s = f->on.s;
@@ -203,8 +175,8 @@ static int replay_one(struct find *f, struct vc_recording *made, const struct vc
 /* With the addresses of the dry runs, and as a dry run is judged: in all other orders of them, too;
  * more than the target is enough to know. Under a limit it takes the target, or more where a
  * request is refused there; how much more is not known. */
-static int replay(struct find *f, struct vc_recording *made, uint64_t target, uint64_t *used,
-		  struct vc_error *err)
+static int replay(struct vc_budget_find *f, struct vc_recording *made, uint64_t target,
+		  uint64_t *used, struct vc_error *err)
 {
 	const struct vc_va_order own = { vc_va_of_first(f->rec[0].device->first_segment), 0 };
 	struct vc_plan plan = vc_plan_unlimited(&f->on.plan[0]);
@@ -230,7 +202,7 @@ static int replay(struct find *f, struct vc_recording *made, uint64_t target, ui
 	return VC_OK;
 }
 
-static int predict(struct find *f, const uint8_t *how, uint64_t target, uint64_t *used,
+static int predict(struct vc_budget_find *f, const uint8_t *how, uint64_t target, uint64_t *used,
 		   struct vc_error *err)
 {
 	struct vc_recording made = f->rec[0];
@@ -255,7 +227,7 @@ static int predict(struct find *f, const uint8_t *how, uint64_t target, uint64_t
 }
 
 /* The cheapest choice that should stay below `target`. */
-static int choose(struct find *f, uint64_t target, uint64_t *says, bool *found,
+static int choose(struct vc_budget_find *f, uint64_t target, uint64_t *says, bool *found,
 		  struct vc_error *err)
 {
 	uint64_t low = 0, high = target > f->beside ? target - f->beside : 0, bytes = high;
@@ -299,7 +271,8 @@ static int choose(struct find *f, uint64_t target, uint64_t *says, bool *found,
 }
 
 /* Unit i in a cheaper way, where that still stays below. */
-static int relax(struct find *f, size_t i, uint64_t target, uint64_t *says, struct vc_error *err)
+static int relax(struct vc_budget_find *f, size_t i, uint64_t target, uint64_t *says,
+		 struct vc_error *err)
 {
 	const double *cost = f->b.at[i].cost;
 	uint8_t was = f->how[i], now = was;
@@ -322,7 +295,7 @@ static int relax(struct find *f, size_t i, uint64_t target, uint64_t *says, stru
 
 /* Sums of bytes see no fragmentation, replays do: from the choice at hand on, unit by unit, the
  * dearest first. */
-static int improve(struct find *f, uint64_t target, uint64_t *says, bool *found,
+static int improve(struct vc_budget_find *f, uint64_t target, uint64_t *says, bool *found,
 		   struct vc_error *err)
 {
 	bool *done = calloc(f->b.n, sizeof(*done));
@@ -348,7 +321,8 @@ static int improve(struct find *f, uint64_t target, uint64_t *says, bool *found,
 	return r;
 }
 
-static int keep_it(struct find *f, const struct vc_kept *ran, uint64_t says, struct vc_error *err)
+static int keep_it(struct vc_budget_find *f, const struct vc_kept *ran, uint64_t says,
+		   struct vc_error *err)
 {
 	double cost = cost_of(f);
 	struct vc_recording rec = { 0 };
@@ -377,7 +351,7 @@ static int keep_it(struct find *f, const struct vc_kept *ran, uint64_t says, str
 	return VC_OK;
 }
 
-static int next_choice(struct find *f, uint64_t target, uint64_t *says, bool *some,
+static int next_choice(struct vc_budget_find *f, uint64_t target, uint64_t *says, bool *some,
 		       struct vc_error *err)
 {
 	VC_TRY(choose(f, target, says, some, err));
@@ -390,12 +364,12 @@ static int next_choice(struct find *f, uint64_t target, uint64_t *says, bool *so
 }
 
 /* Choices are played until one stays below the peak; what is left then goes to one more. */
-static int try_choices(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
+static int try_choices(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
 {
 	uint64_t target = f->peak, says = 0, bad = UINT64_MAX;
 	bool some;
 
-	while (f->runs < f->on.ask->trials && f->runs < TRIED) {
+	while (f->runs < f->on.ask->trials && f->runs < VC_BUDGET_TRIED) {
 		struct vc_kept ran;
 
 		VC_TRY(next_choice(f, target, &says, &some, err));
@@ -423,7 +397,7 @@ static int try_choices(struct find *f, struct vc_rehearsal *h, struct vc_error *
 
 /* What it is held against: the fewest modules computed twice, evenly spread over all, that should
  * stay below. */
-static int spread(struct find *f, struct vc_error *err)
+static int spread(struct vc_budget_find *f, struct vc_error *err)
 {
 	f->limited = false;
 	for (size_t m = 1; m <= f->b.n && !f->even; m++) {
@@ -440,7 +414,7 @@ static int spread(struct find *f, struct vc_error *err)
 }
 
 /* What the dry runs needed beyond their allocator, which says what the replays leave out. */
-static int measure_beside(struct find *f, struct vc_error *err)
+static int measure_beside(struct vc_budget_find *f, struct vc_error *err)
 {
 	uint64_t beside = 0;
 
@@ -457,7 +431,7 @@ static int measure_beside(struct find *f, struct vc_error *err)
 	return VC_OK;
 }
 
-static int prove_compiled(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
+static int prove_compiled(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
 {
 	struct vc_budget_shares s = { .peak = f->peak, .whole = &f->ran[VC_BUDGET_KEEP],
 				      .most = f->on.ask->trials };
@@ -474,15 +448,27 @@ static int prove_compiled(struct find *f, struct vc_rehearsal *h, struct vc_erro
 	return VC_OK;
 }
 
-static int prove(void *find, struct vc_rehearsal *h, struct vc_error *err)
+/* No choice of these units needs less. */
+static void bound(struct vc_budget_find *f)
 {
-	struct find *f = find;
+	bool behind;
+	size_t at;
+	uint64_t floor = vc_budget_floor(&f->b, &at, &behind) + f->beside;
 
-	h->capacity = VC_REHEARSE_ROOM;
-	if (f->b.compiled)
-		return prove_compiled(f, h, err);
+	if (floor >= f->floor)
+		return;
+	f->floor = floor;
+	if (at == f->b.n)
+		snprintf(f->floor_in, sizeof(f->floor_in), "where none keeps anything");
+	else
+		snprintf(f->floor_in, sizeof(f->floor_in), "%s %.180s", behind ? "behind" : "in",
+			 f->b.at[at].name);
+}
+
+static int prove_units(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
+{
 	VC_TRY(measure_beside(f, err));
-	f->least = f->ran[VC_BUDGET_KEEP].used;
+	bound(f);
 	for (int way = VC_BUDGET_KEEP; way < VC_BUDGET_WAYS; way++) {
 		if (!f->b.can[way])
 			continue;
@@ -497,158 +483,66 @@ static int prove(void *find, struct vc_rehearsal *h, struct vc_error *err)
 	/* Where memory is short, the allocator empties its cache before it gives up. */
 	f->limited = true;
 	VC_TRY(try_choices(f, h, err));
-	return spread(f, err);
+	VC_TRY(spread(f, err));
+	f->floor = f->least < f->floor ? f->least : f->floor;
+	return VC_OK;
 }
 
-/* ---- saying it ---- */
-
-static size_t taken(const struct find *f, enum vc_budget_do way)
+static void leave_units(struct vc_budget_find *f)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; f->found && i < f->b.n; i++)
-		n += f->best[i] == way;
-	return n;
-}
-
-static const char *cost_text(const struct find *f, double cost, char text[32])
-{
-	if (f->b.timed)
-		snprintf(text, 32, "%.3g ms", cost / 1e6);
-	else
-		vc_bytes_text((uint64_t)cost, text);
-	return text;
-}
-
-static void say_ways(struct vc_emit *e, const struct find *f)
-{
-	static const char *const words[VC_BUDGET_WAYS] = {
-		NULL, "computed twice", "computed twice but for products", "sent to the host" };
-	char used[32], said[32], text[32];
-
-	for (int way = VC_BUDGET_RECOMPUTE; way < VC_BUDGET_WAYS; way++)
-		if (taken(f, way))
-			vc_emit_line(e, "%zu of %zu modules %s", taken(f, way), f->b.n, words[way]);
-	vc_emit_line(e, "a dry run with that needs %s (%s predicted)%s",
-		     vc_bytes_text(f->used, used), vc_bytes_text(f->predicted, said),
-		     f->host ? ", and in the host's memory:" : "");
-	if (f->host)
-		vc_emit_line(e, "  %s, pinned", vc_bytes_text(f->host, text));
-	vc_emit_line(e, "%s a step once more%s%s", cost_text(f, f->cost, said),
-		     f->b.timed ? " on the card" : ", of what modules write",
-		     f->b.unproven ? " (not all choices compared)" : "");
-	vc_emit_line(e, "  the least of %zu dry runs and %zu replays; others may take less",
-		     f->runs, f->replays);
-	if (f->even && f->b.timed)
-		vc_emit_line(e, "  with the fewest modules computed twice, evenly spread: %s",
-			     cost_text(f, f->uniform, text));
-	if (f->limit)
-		vc_emit_line(e, "its allocator is limited to %s and empties its cache %" PRIu64
-			     " times%s", vc_bytes_text(f->limit, text), f->flushes,
-			     f->b.timed ? ", which is in that time" : "");
-}
-
-static void say_share(struct vc_emit *e, const struct find *f)
-{
-	char text[32];
-
-	vc_emit_line(e, "torch.compile may keep %" PRIu64 " %% of what it would; a dry run with "
-		     "that needs %s", f->share, vc_bytes_text(f->used, text));
-	vc_emit_line(e, "%s a step once more on the card", cost_text(f, f->cost, text));
-	vc_emit_line(e, "  the least of %zu dry runs; others may take less", f->runs);
-	vc_emit_line(e, "  to paste in front of torch.compile:");
-	vc_emit_line(e, "    import torch._functorch.config");
-	vc_emit_line(e, "    torch._functorch.config.activation_memory_budget = %.2f",
-		     (double)f->share / 100);
-}
-
-static void say_people(struct vc_emit *e, const struct find *f)
-{
-	char need[32], peak[32], least[32];
-
-	vc_emit_line(e, "as it is it needs %s; asked for: at most %s",
-		     vc_bytes_text(f->ran[0].used, need), vc_bytes_text(f->peak, peak));
-	if (!f->found) {
-		vc_emit_line(e, "no choice was found that stays below; the least that was tried "
-			     "needs %s", vc_bytes_text(f->least, least));
-	} else if (f->b.compiled && f->share < 100) {
-		say_share(e, f);
-	} else if (taken(f, VC_BUDGET_KEEP) == f->b.n && !f->limit) {
-		vc_emit_line(e, "nothing has to be computed twice");
-	} else {
-		say_ways(e, f);
-		vc_budget_paste(e, &f->b, f->best, f->limit);
+	for (int way = 0; way < VC_BUDGET_WAYS; way++) {
+		free(f->run[way].kernel);
+		vc_recording_close(&f->rec[way]);
 	}
+	memset(f->run, 0, sizeof(f->run));
+	VC_FREE(f->how, f->best);
+	vc_budget_fini(&f->b);
 }
 
-static void say_unit(struct vc_emit *e, const struct find *f, size_t i)
+/* What is kept between small modules, a larger one that holds them need not keep. */
+static int prove_coarse(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
 {
-	const struct vc_budget_unit *u = &f->b.at[i];
+	struct vc_budget coarse = { 0 };
+	int r = observe(&coarse, h, true, err);
 
-	vc_emit_object(e, NULL, NULL);
-	vc_emit_text(e, "name", NULL, u->name);
-	vc_emit_text(e, "do", NULL, vc_budget_word[f->found ? f->best[i] : VC_BUDGET_KEEP]);
-	vc_emit_array(e, "ways", NULL);
-	for (int way = VC_BUDGET_RECOMPUTE; way < VC_BUDGET_WAYS; way++) {
-		if (!f->b.can[way])
-			continue;
-		vc_emit_object(e, NULL, NULL);
-		vc_emit_text(e, "do", NULL, vc_budget_word[way]);
-		vc_emit_uint(e, "freed", NULL, (uint64_t)u->freed[way]);
-		vc_emit_uint(e, "extra", NULL, (uint64_t)u->cost[way]);
-		vc_emit_end(e);
+	if (r < 0 || coarse.n == f->b.n) {
+		vc_budget_fini(&coarse);
+		return r;
 	}
-	vc_emit_end(e);
-	vc_emit_end(e);
+	leave_units(f);
+	f->b = coarse;
+	f->coarse = true;
+	f->driver = 0;
+	VC_TRY(play_ways(f, h, err));
+	return prove_units(f, h, err);
 }
 
-static void say(const void *find, size_t card, struct vc_emit *e)
+static int prove(void *find, struct vc_rehearsal *h, struct vc_error *err)
 {
-	const struct find *f = find;
+	struct vc_budget_find *f = find;
 
-	(void)card;
-	vc_emit_uint(e, "peak", NULL, f->peak);
-	vc_emit_bool(e, "fits", NULL, f->found);
-	vc_emit_uint(e, "needs", NULL, f->ran[VC_BUDGET_KEEP].used);
-	vc_emit_uint(e, "least", NULL, f->least);
-	vc_emit_uint(vc_emit_known(e, f->found), "used", NULL, f->used);
-	vc_emit_uint(vc_emit_known(e, f->found), "predicted", NULL, f->predicted);
-	vc_emit_uint(vc_emit_known(e, f->found), "host", NULL, f->host);
-	vc_emit_text(e, "unit", NULL, f->b.timed ? "ns" : "bytes");
-	vc_emit_uint(vc_emit_known(e, f->found), "extra", NULL, (uint64_t)f->cost);
-	vc_emit_uint(vc_emit_known(e, f->even), "uniform", NULL, (uint64_t)f->uniform);
-	vc_emit_uint(vc_emit_known(e, f->limit), "limit", NULL, f->limit);
-	vc_emit_uint(vc_emit_known(e, f->limit), "flushes", NULL, f->flushes);
-	vc_emit_uint(vc_emit_known(e, f->b.compiled && f->found), "share", NULL, f->share);
-	vc_emit_array(e, "tried", NULL);
-	for (size_t i = 0; i < f->runs; i++) {
-		vc_emit_object(e, NULL, NULL);
-		vc_emit_uint(e, "predicted", NULL, f->tried[i].predicted);
-		vc_emit_uint(e, "used", NULL, f->tried[i].used);
-		vc_emit_uint(e, "extra", NULL, (uint64_t)f->tried[i].cost);
-		vc_emit_end(e);
-	}
-	vc_emit_end(e);
-	vc_emit_uint(e, "replays", NULL, f->replays);
-	vc_emit_array(e, "units", NULL);
-	for (size_t i = 0; i < f->b.n; i++)
-		say_unit(e, f, i);
-	vc_emit_end(e);
-	say_people(e, f);
+	h->capacity = VC_REHEARSE_ROOM;
+	if (f->b.compiled)
+		return prove_compiled(f, h, err);
+	VC_TRY(prove_units(f, h, err));
+	return f->found ? VC_OK : prove_coarse(f, h, err);
 }
+
+/* ---- the command ---- */
 
 static int code_of(const void *find)
 {
-	return ((const struct find *)find)->found ? FITS : NEVER;
+	return ((const struct vc_budget_find *)find)->found ? FITS : NEVER;
 }
 
-static const struct vc_fit_steps steps = { "vramcast.fit-budget/2", begin, search, prove, say,
+static const struct vc_fit_steps steps = { "vramcast.fit-budget/2", begin, search, prove,
+					  vc_budget_say,
 					   code_of, true };
 
 static int find_budget(const struct vc_fit_ask *ask, size_t argc, char **argv,
 		       struct vc_console *con)
 {
-	struct find f = { .on.ask = ask };
+	struct vc_budget_find f = { .on.ask = ask };
 	int r = vc_fit_take(&steps, &f, argc, argv, con);
 
 	if (r == FITS && ask->save) {
@@ -657,12 +551,7 @@ static int find_budget(const struct vc_fit_ask *ask, size_t argc, char **argv,
 
 		r = lost < 0 ? lost : r;
 	}
-	for (int way = 0; way < VC_BUDGET_WAYS; way++) {
-		free(f.run[way].kernel);
-		vc_recording_close(&f.rec[way]);
-	}
-	VC_FREE(f.how, f.best);
-	vc_budget_fini(&f.b);
+	leave_units(&f);
 	vc_fit_left(&f.on);
 	return r;
 }

@@ -2,7 +2,7 @@
 """budget_hook.py - what `fit --find budget` chose, made in a program that knows nothing of it. The build puts it behind
 change_hook.py.
 
-VRAMCAST_BUDGET is {"observe": true}, or {"units": [{"name": "GPT2LMHeadModel/transformer.h.0", "do": "recompute"}, ...]};
+VRAMCAST_BUDGET is {"observe": true}, or "coarse", where units are not cut for what they keep, or {"units": [{"name": "GPT2LMHeadModel/transformer.h.0", "do": "recompute"}, ...]};
 "timed": true: kernels tell of the marks, too; "limit": bytes that the allocator may reserve; "share": percent of what it would
 that torch.compile may keep, where that decides in place of units.
 A unit is the calls of one module; its name is the class of the outermost module that is called, and its own in there.
@@ -57,6 +57,7 @@ class _Budget:
         import weakref
         self.torch, self.state = torch, threading.local()
         self.observes, self.timed, self.done = plan.get("observe"), plan.get("timed"), {}
+        self.looked_into = 1 if self.observes == "coarse" else self.SHARE
         self.limit, self.share = plan.get("limit"), plan.get("share")
         self.units = {u["name"]: (i, u["do"]) for i, u in enumerate(plan.get("units", ()))}
         self.by_module = weakref.WeakKeyDictionary()  # module: (number, what is done), once its root was called
@@ -192,7 +193,7 @@ class _Budget:
             layers = any(len(s) > 1 and 2 * sum(s) >= size for s in kinds.values())
             inner = sum(called[m][1] for m in below)
             if below and (units[at] in self.changing or name[-1] == "/" or
-                          inner >= 0.6 * size and size > (self.LAYER if layers else self.SHARE) * every):
+                          inner >= 0.6 * size and size > (self.LAYER if layers else self.looked_into) * every):
                 units[at:at + 1] = below
             else:
                 at += 1

@@ -262,6 +262,11 @@ static bool may(const struct vc_budget_unit *u, uint64_t freed, int way, uint64_
 	       within(u->between, freed + (uint64_t)u->freed[way], bytes);
 }
 
+static bool can(const struct vc_budget *b, size_t i, int way)
+{
+	return !way || (b->can[way] && b->at[i].freed[way]);
+}
+
 /* Sorted by time: those that give back no more than one before go. */
 static size_t thin(struct label *l, size_t n)
 {
@@ -285,8 +290,7 @@ static int step(struct vc_budget *b, size_t i, uint64_t bytes, struct label **la
 		for (int way = 0; way < VC_BUDGET_WAYS; way++) {
 			const struct label *l = &layer[i][k];
 
-			if ((!way || (b->can[way] && u->freed[way])) &&
-			    may(u, l->freed, way, bytes))
+			if (can(b, i, way) && may(u, l->freed, way, bytes))
 				next[m++] = (struct label){ l->freed + (uint64_t)u->freed[way],
 							    l->cost + u->cost[way] +
 							    (way == VC_BUDGET_OFFLOAD) *
@@ -376,6 +380,36 @@ uint64_t vc_budget_peak(const struct vc_budget *b, const uint8_t *how)
 		raise(&most, u->hard[how[i]]);
 		freed += (uint64_t)u->freed[how[i]];
 		raise(&most, u->between > freed ? u->between - freed : 0);
+	}
+	return most;
+}
+
+uint64_t vc_budget_floor(const struct vc_budget *b, size_t *at, bool *behind)
+{
+	uint64_t most = b->elsewhere, freed = 0;
+
+	*at = b->n;
+	*behind = false;
+	for (size_t i = 0; i < b->n; i++) {
+		const struct vc_budget_unit *u = &b->at[i];
+		uint64_t least = UINT64_MAX, own = 0;
+
+		for (int way = 0; way < VC_BUDGET_WAYS; way++) {
+			uint64_t need = u->need[way] > freed ? u->need[way] - freed : 0;
+
+			if (!can(b, i, way))
+				continue;
+			raise(&need, u->hard[way]);
+			least = need < least ? need : least;
+			raise(&own, (uint64_t)u->freed[way]);
+		}
+		freed += own;
+		uint64_t after = u->between > freed ? u->between - freed : 0;
+		if (least <= most && after <= most)
+			continue;
+		*at = i;
+		*behind = after > least;
+		most = *behind ? after : least;
 	}
 	return most;
 }

@@ -55,6 +55,9 @@ int vc_budget_choose(struct vc_budget *b, uint64_t bytes, uint8_t *how, double *
 /* Most that is allocated with that choice; what of it lies in the host's memory. */
 uint64_t vc_budget_hosted(const struct vc_budget *b, const uint8_t *how);
 uint64_t vc_budget_peak(const struct vc_budget *b, const uint8_t *how);
+/* No choice has less allocated at its peak: what one unit needs while every other one keeps as
+ * little as it can. *at: that unit, n: none; *behind: it is reached behind it, as by the loss. */
+uint64_t vc_budget_floor(const struct vc_budget *b, size_t *at, bool *behind);
 double vc_budget_cost(const struct vc_budget *b, const uint8_t *how);
 void vc_budget_fini(struct vc_budget *b);
 

@@ -44,8 +44,8 @@ def with_torch(device):
 
 class Tensor:
     """A view of a weight, a large one and a small one."""
-    def __init__(self, nbytes=1 << 20, base=None, leaf=False):
-        self._base, self.is_leaf, self.requires_grad = base, leaf, leaf
+    def __init__(self, nbytes=1 << 20, base=None, leaf=False, grad_fn=None):
+        self._base, self.is_leaf, self.requires_grad, self.grad_fn = base, leaf, leaf, grad_fn
         self.nbytes, self.is_cuda, self.device, self.came = nbytes, True, "cuda:0", None
 
     def copy_(self, other, non_blocking):
@@ -54,6 +54,9 @@ class Tensor:
 
     def to(self, device, non_blocking):
         return self.came
+
+    def detach(self):
+        return Tensor(self.nbytes, self._base)
 
 
 class Hooks:
@@ -64,6 +67,7 @@ class Hooks:
         weight, large, small = Tensor(leaf=True), Tensor(), Tensor(nbytes=8)
         for kept in Tensor(base=weight), weight, small:
             assert self.pack(kept) is kept and self.unpack(kept) is kept
+        assert self.pack(Tensor(nbytes=8, grad_fn="node")).grad_fn is None  # else it keeps the node that keeps it
         assert self.pack(large) is not large and self.unpack(self.pack(large)) is large
         log.append("sent")
 

@@ -83,6 +83,11 @@ static void no_choice_is_cheaper(void **unused)
 
 		draw_units(&b, &seed);
 		double least = cheapest(&b, bytes);
+		size_t in;
+		bool behind;
+
+		assert_true(least < 0 || vc_budget_floor(&b, &in, &behind) <= bytes);
+		assert_true(cheapest(&b, vc_budget_floor(&b, &in, &behind) - 1) < 0);
 		assert_int_equal(vc_budget_choose(&b, bytes, how, &cost, &found, &err), 0);
 		assert_int_equal(found, least >= 0);
 		some += found;

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* budget_say.c - see budget_say.h */
+#include "commands/budget_say.h"
+
+#include "commands/budget_code.h"
+
+static size_t taken(const struct vc_budget_find *f, enum vc_budget_do way)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; f->found && i < f->b.n; i++)
+		n += f->best[i] == way;
+	return n;
+}
+
+static const char *cost_text(const struct vc_budget_find *f, double cost, char text[32])
+{
+	if (f->b.timed)
+		snprintf(text, 32, "%.3g ms", cost / 1e6);
+	else
+		vc_bytes_text((uint64_t)cost, text);
+	return text;
+}
+
+static void say_ways(struct vc_emit *e, const struct vc_budget_find *f)
+{
+	static const char *const words[VC_BUDGET_WAYS] = {
+		NULL, "computed twice", "computed twice but for products", "sent to the host" };
+	char used[32], said[32], text[32];
+
+	for (int way = VC_BUDGET_RECOMPUTE; way < VC_BUDGET_WAYS; way++)
+		if (taken(f, way))
+			vc_emit_line(e, "%zu of %zu modules %s", taken(f, way), f->b.n, words[way]);
+	vc_emit_line(e, "a dry run with that needs %s (%s predicted)%s",
+		     vc_bytes_text(f->used, used), vc_bytes_text(f->predicted, said),
+		     f->host ? ", and in the host's memory:" : "");
+	if (f->host)
+		vc_emit_line(e, "  %s, pinned", vc_bytes_text(f->host, text));
+	vc_emit_line(e, "%s a step once more%s%s", cost_text(f, f->cost, said),
+		     f->b.timed ? " on the card" : ", of what modules write",
+		     f->b.unproven ? " (not all choices compared)" : "");
+	vc_emit_line(e, "  the least of %zu dry runs and %zu replays; others may take less",
+		     f->runs, f->replays);
+	if (f->even && f->b.timed)
+		vc_emit_line(e, "  with the fewest modules computed twice, evenly spread: %s",
+			     cost_text(f, f->uniform, text));
+	if (f->limit)
+		vc_emit_line(e, "its allocator is limited to %s and empties its cache %" PRIu64
+			     " times%s", vc_bytes_text(f->limit, text), f->flushes,
+			     f->b.timed ? ", which is in that time" : "");
+}
+
+static void say_share(struct vc_emit *e, const struct vc_budget_find *f)
+{
+	char text[32];
+
+	vc_emit_line(e, "torch.compile may keep %" PRIu64 " %% of what it would; a dry run with "
+		     "that needs %s", f->share, vc_bytes_text(f->used, text));
+	vc_emit_line(e, "%s a step once more on the card", cost_text(f, f->cost, text));
+	vc_emit_line(e, "  the least of %zu dry runs; others may take less", f->runs);
+	vc_emit_line(e, "  to paste in front of torch.compile:");
+	vc_emit_line(e, "    import torch._functorch.config");
+	vc_emit_line(e, "    torch._functorch.config.activation_memory_budget = %.2f",
+		     (double)f->share / 100);
+}
+
+static void say_floor(struct vc_emit *e, const struct vc_budget_find *f)
+{
+	char text[32];
+
+	vc_emit_line(e, "%s: no choice for whole modules needs less than %s,",
+		     f->floor > f->peak ? "proven" : "not proven", vc_bytes_text(f->floor, text));
+	vc_emit_line(e, "  which is allocated %s", f->floor_in);
+}
+
+static void say_people(struct vc_emit *e, const struct vc_budget_find *f)
+{
+	char need[32], peak[32], least[32];
+
+	vc_emit_line(e, "as it is it needs %s; asked for: at most %s",
+		     vc_bytes_text(f->ran[0].used, need), vc_bytes_text(f->peak, peak));
+	if (!f->found) {
+		vc_emit_line(e, "no choice was found that stays below; the least that was tried "
+			     "needs %s", vc_bytes_text(f->least, least));
+		if (f->b.n)
+			say_floor(e, f);
+	} else if (f->b.compiled && f->share < 100) {
+		say_share(e, f);
+	} else if (taken(f, VC_BUDGET_KEEP) == f->b.n && !f->limit) {
+		vc_emit_line(e, "nothing has to be computed twice");
+	} else {
+		say_ways(e, f);
+		vc_budget_paste(e, &f->b, f->best, f->limit);
+	}
+}
+
+static void say_unit(struct vc_emit *e, const struct vc_budget_find *f, size_t i)
+{
+	const struct vc_budget_unit *u = &f->b.at[i];
+
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "name", NULL, u->name);
+	vc_emit_text(e, "do", NULL, vc_budget_word[f->found ? f->best[i] : VC_BUDGET_KEEP]);
+	vc_emit_array(e, "ways", NULL);
+	for (int way = VC_BUDGET_RECOMPUTE; way < VC_BUDGET_WAYS; way++) {
+		if (!f->b.can[way])
+			continue;
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "do", NULL, vc_budget_word[way]);
+		vc_emit_uint(e, "freed", NULL, (uint64_t)u->freed[way]);
+		vc_emit_uint(e, "extra", NULL, (uint64_t)u->cost[way]);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	vc_emit_end(e);
+}
+
+void vc_budget_say(const void *find, size_t card, struct vc_emit *e)
+{
+	const struct vc_budget_find *f = find;
+
+	(void)card;
+	vc_emit_uint(e, "peak", NULL, f->peak);
+	vc_emit_bool(e, "fits", NULL, f->found);
+	vc_emit_uint(e, "needs", NULL, f->ran[VC_BUDGET_KEEP].used);
+	vc_emit_uint(e, "least", NULL, f->least);
+	vc_emit_uint(vc_emit_known(e, f->b.n), "floor", NULL, f->floor);
+	vc_emit_uint(vc_emit_known(e, f->found), "used", NULL, f->used);
+	vc_emit_uint(vc_emit_known(e, f->found), "predicted", NULL, f->predicted);
+	vc_emit_uint(vc_emit_known(e, f->found), "host", NULL, f->host);
+	vc_emit_text(e, "unit", NULL, f->b.timed ? "ns" : "bytes");
+	vc_emit_uint(vc_emit_known(e, f->found), "extra", NULL, (uint64_t)f->cost);
+	vc_emit_uint(vc_emit_known(e, f->even), "uniform", NULL, (uint64_t)f->uniform);
+	vc_emit_uint(vc_emit_known(e, f->limit), "limit", NULL, f->limit);
+	vc_emit_uint(vc_emit_known(e, f->limit), "flushes", NULL, f->flushes);
+	vc_emit_uint(vc_emit_known(e, f->b.compiled && f->found), "share", NULL, f->share);
+	vc_emit_array(e, "tried", NULL);
+	for (size_t i = 0; i < f->runs; i++) {
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_uint(e, "predicted", NULL, f->tried[i].predicted);
+		vc_emit_uint(e, "used", NULL, f->tried[i].used);
+		vc_emit_uint(e, "extra", NULL, (uint64_t)f->tried[i].cost);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	vc_emit_uint(e, "replays", NULL, f->replays);
+	vc_emit_array(e, "units", NULL);
+	for (size_t i = 0; i < f->b.n; i++)
+		say_unit(e, f, i);
+	vc_emit_end(e);
+	say_people(e, f);
+}

@@ -266,6 +266,20 @@ static enum vc_lifetime class_of(int age, uint64_t step)
 	return events > step / 4 ? VC_LIFE_STEP : VC_LIFE_PHASE;
 }
 
+/* What sleeps is not on the card: that lives longest. */
+static void leave_out(struct vc_bucket *b, uint64_t bytes)
+{
+	static const enum vc_lifetime order[] = { VC_LIFE_PERSISTENT, VC_LIFE_STEP, VC_LIFE_PHASE,
+						  VC_LIFE_SHORT };
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		uint64_t *layer = &b->layer[order[i]], part = bytes < *layer ? bytes : *layer;
+
+		*layer -= part;
+		bytes -= part;
+	}
+}
+
 static void fold_layers(struct state *st)
 {
 	/* Without marks a step is guessed as an eighth of the recording: only colours depend on
@@ -283,6 +297,8 @@ static void fold_layers(struct state *st)
 		}
 		if (st->at[k].allocated_max > known) /* blocks of the starting heap */
 			st->at[k].layer[VC_LIFE_PERSISTENT] += st->at[k].allocated_max - known;
+		else
+			leave_out(&st->at[k], known - st->at[k].allocated_max);
 	}
 }
 

@@ -42,4 +42,7 @@ expect "what was given back is in the recording" 0 'pages_out device=0 id=[0-9]*
 run plot $here/level1.vct -o "$TMP/a.svg"
 expect "the picture has the turns" 0 '' ''
 check "by name" grep -q '>generate<' "$TMP/a.svg"
+# Layers never add up to more than what is on the card.
+"$VRAMCAST" export -q $here/level1.vct --to csv:what=curve -o "$TMP/curve.csv"
+check "layers leave out what sleeps" awk -F, 'NR > 1 { n++; if ($14 + $15 + $16 + $17 > $8) bad++ } END { exit !(n > 100 && !bad) }' "$TMP/curve.csv"
 finish

@@ -502,18 +502,44 @@ static void describe_devices(struct vc_journal_reader *r, struct vc_meta *meta)
 }
 
 /* Each once, however often the journal is described. */
+static void note_once(struct vc_meta *meta, const char *text)
+{
+	size_t k = 0;
+
+	while (k < meta->notes && strcmp(meta->note[k], text) != 0)
+		k++;
+	if (k == meta->notes)
+		vc_meta_note(meta, "%s", text);
+}
+
 static void describe_notes(struct vc_journal_reader *r, struct vc_meta *meta)
 {
 	char text[512];
 
-	for (size_t i = 0; vc_journal_note(r, i, text, sizeof(text)); i++) {
-		size_t k = 0;
+	for (size_t i = 0; vc_journal_note(r, i, text, sizeof(text)); i++)
+		note_once(meta, text);
+}
 
-		while (k < meta->notes && strcmp(meta->note[k], text) != 0)
-			k++;
-		if (k == meta->notes)
-			vc_meta_note(meta, "%s", text);
-	}
+/* Its CUDA allocator reads PYTORCH_ALLOC_CONF from 2.10 on (libc10_cuda.so of 2.9.1 does not name
+ * it). A version that is not known is a new one. */
+static bool reads_new_name(const char *torch)
+{
+	return !torch || strncmp(torch, "2.", 2) != 0 || strtol(torch + 2, NULL, 10) >= 10;
+}
+
+static void describe_settings(struct vc_journal_reader *r, struct vc_meta *meta)
+{
+	char buf[4096];
+	bool old = vc_journal_fact(r, "PYTORCH_CUDA_ALLOC_CONF", buf, sizeof(buf)),
+	     new = !old && vc_journal_fact(r, "PYTORCH_ALLOC_CONF", buf, sizeof(buf)),
+	     read = old || (new && reads_new_name(meta->torch));
+
+	vc_meta_set(&meta->conf, read ? buf : "");
+	snprintf(buf, sizeof(buf), "PYTORCH_ALLOC_CONF is set, which the CUDA allocator of PyTorch "
+		 "%.16s does not read: take PYTORCH_CUDA_ALLOC_CONF",
+		 meta->torch ? meta->torch : "");
+	if (new && !read)
+		note_once(meta, buf);
 }
 
 void vc_journal_describe(struct vc_journal_reader *r, struct vc_meta *meta)
@@ -528,11 +554,7 @@ void vc_journal_describe(struct vc_journal_reader *r, struct vc_meta *meta)
 		vc_meta_set(&meta->host, buf);
 	if (vc_journal_fact(r, "torch", buf, sizeof(buf)))
 		vc_meta_set(&meta->torch, buf);
-	if (vc_journal_fact(r, "PYTORCH_CUDA_ALLOC_CONF", buf, sizeof(buf)) ||
-	    vc_journal_fact(r, "PYTORCH_ALLOC_CONF", buf, sizeof(buf)))
-		vc_meta_set(&meta->conf, buf);
-	else
-		vc_meta_set(&meta->conf, "");
+	describe_settings(r, meta);
 	describe_rank(r, meta);
 	describe_devices(r, meta);
 	describe_notes(r, meta);

@@ -293,7 +293,8 @@ def train(model, loss_of):
         for m in model.modules():  # what it draws depends on what it keeps
             if isinstance(m, torch.nn.Dropout):
                 m.p = 0.0
-        model = torch.compile(model)
+        # on the processor the same partition, but operator by operator: fused loops round as they are cut
+        model = torch.compile(model, backend="aot_eager_decomp_partition" if a.device == "cpu" else "inductor")
     both = None
     if a.accelerate:
         from accelerate import Accelerator

@@ -26,9 +26,11 @@ struct vc_kernel_work {
 	double flops, read, written; /* operations and bytes */
 	/* Products and convolutions (as products): m, n, k, batch. Attention: batch x heads,
 	 * queries, keys, width of a head. Collectives: ranks, this rank, the number of the
-	 * communicator, the other rank. A graph: kernels, products that wait for each other; its
-	 * bytes are those of kernels that do not compute. All others: blocks, threads of one; of
-	 * a sum how many blocks make one result. */
+	 * communicator, ranks on its node (0: not known). Messages: ranks, this rank of the job,
+	 * the communicator, the other rank of the job; their type: alone (-), first of a group (f),
+	 * another of it (n), and o if it goes to another node. A graph: kernels, products that
+	 * wait for each other; its bytes are those of kernels that do not compute. All others:
+	 * blocks, threads of one; of a sum how many blocks make one result. */
 	uint64_t dim[VC_WORK_DIMS];
 };
 

@@ -49,6 +49,35 @@ void vc_null_id(const struct vc_nccl_id *id, const struct vc_nccl_id *as)
 	names[i].key = vc_exchange_key(1, as, sizeof *as);
 }
 
+/* Who is in a communicator: ranks of the job, by the name of its id. Never given back, as the
+ * processes of a dry run end soon. */
+static struct { uint64_t key; const int *job; } members[4096];
+static unsigned n_members;
+
+static const int *copy_of(const int *job, int ranks)
+{
+	int *copy = job ? malloc((size_t)ranks * sizeof *copy) : NULL;
+	return copy ? memcpy(copy, job, (size_t)ranks * sizeof *copy) : NULL;
+}
+
+static const int *members_of(uint64_t key)
+{
+	for (unsigned i = 0; i < n_members; i++)
+		if (members[i].key == key)
+			return members[i].job;
+	return NULL;
+}
+
+VC_SHARED void vc_null_members(const struct vc_nccl_id *as, int ranks, const int *job);
+void vc_null_members(const struct vc_nccl_id *as, int ranks, const int *job)
+{
+	uint64_t key = vc_exchange_key(1, as, sizeof *as);
+	if (members_of(key) || n_members == sizeof members / sizeof *members)
+		return;
+	members[n_members].key = key;
+	members[n_members++].job = copy_of(job, ranks);
+}
+
 static uint64_t key_of(const struct vc_nccl_id *id)
 {
 	uint64_t key = vc_exchange_key(1, id, sizeof *id);
@@ -58,7 +87,8 @@ static uint64_t key_of(const struct vc_nccl_id *id)
 	return key;
 }
 
-static int open_communicator(struct vc_nccl **out, uint64_t key, int ranks, int rank)
+static int open_communicator(struct vc_nccl **out, uint64_t key, const int *job, int ranks,
+			     int rank)
 {
 	static unsigned communicators;
 	struct vc_nccl *c = calloc(1, sizeof *c);
@@ -72,19 +102,26 @@ static int open_communicator(struct vc_nccl **out, uint64_t key, int ranks, int 
 	c->number = __atomic_add_fetch(&communicators, 1, __ATOMIC_RELAXED);
 	c->ranks = ranks;
 	c->rank = rank;
+	c->job = job;
 	vc_exchange_open(&c->x, key, key ? ranks : 1, rank);
 	*out = c;
 	return ranks > 1 ? vc_nccl_charge(c->device, ranks) : 0;
 }
 
+static int open_named(struct vc_nccl **out, const struct vc_nccl_id *id, int ranks, int rank)
+{
+	uint64_t key = key_of(id);
+	return open_communicator(out, key, members_of(key), ranks, rank);
+}
+
 VC_API_RETURNS(ncclCommInitRankConfig, (struct vc_nccl **c, int ranks, struct vc_nccl_id id,
        int rank, void *config),
-	open_communicator(c, key_of(&id), ranks, rank))
+	open_named(c, &id, ranks, rank))
 VC_API_RETURNS(ncclCommInitRank, (struct vc_nccl **c, int ranks, struct vc_nccl_id id, int rank),
-	open_communicator(c, key_of(&id), ranks, rank))
+	open_named(c, &id, ranks, rank))
 VC_API_RETURNS(ncclCommInitRankScalable, (struct vc_nccl **c, int ranks, int rank, int ids,
        struct vc_nccl_id *id, void *config),
-	open_communicator(c, key_of(id), ranks, rank))
+	open_named(c, id, ranks, rank))
 
 /* Ranks of one process do not wait for each other: they are one thread. */
 VC_API(int, ncclCommInitAll, struct vc_nccl **c, int n, const int *devices)
@@ -92,7 +129,7 @@ VC_API(int, ncclCommInitAll, struct vc_nccl **c, int n, const int *devices)
 	int rc = 0, before = vc_null_current();
 	for (int i = 0; i < n && !rc; i++) {
 		vc_null_select(devices ? devices[i] : i);
-		rc = open_communicator(&c[i], 0, n, i);
+		rc = open_communicator(&c[i], 0, NULL, n, i);
 	}
 	vc_null_select(before);
 	return rc;
@@ -117,7 +154,7 @@ static void place(const struct ticket *all, int ranks, int mine, int *count, int
 /* Of ranks that do not run: what PyTorch is about to ask for, told by vramcast_null_world.py.
  * Colors that PyTorch chooses in C++ are not told, only seen; several groups of a rank may have the
  * same (2.11 takes the first rank of the group), so whatever is told next comes before those. */
-static struct told { int color, ranks, rank; bool seen; } told[1024];
+static struct told { int color, ranks, rank; bool seen; const int *job; } told[1024];
 static struct told next;
 static int n_told;
 
@@ -138,28 +175,30 @@ static void keep(struct told this)
 		*at = this;
 }
 
-VC_SHARED void vc_null_group(int color, int ranks, int rank);
-void vc_null_group(int color, int ranks, int rank)
+VC_SHARED void vc_null_group(int color, int ranks, int rank, const int *job);
+void vc_null_group(int color, int ranks, int rank, const int *job)
 {
-	struct told this = { .color = color, .ranks = ranks, .rank = rank };
+	struct told this = { .color = color, .ranks = ranks, .rank = rank,
+			     .job = copy_of(job, ranks) };
 	if (color == NEXT_COLOR)
 		next = this;
 	else
 		keep(this);
 }
 
-static void place_as_told(int color, int *count, int *rank)
+static const int *place_as_told(int color, int *count, int *rank)
 {
 	const struct told *t = told_of(color);
 	if (next.ranks && (!t || t->seen)) {
-		keep((struct told){ color, next.ranks, next.rank, true });
+		keep((struct told){ color, next.ranks, next.rank, true, next.job });
 		next.ranks = 0;
 		t = told_of(color);
 	}
 	if (!t)
-		return;
+		return NULL;
 	*count = t->ranks;
 	*rank = t->rank;
+	return t->job;
 }
 
 /* When the others do not answer, their number is unknown, and the parent's is the upper bound. */
@@ -169,19 +208,20 @@ VC_API(int, ncclCommSplit, struct vc_nccl *parent, int color, int key, struct vc
 	struct ticket mine = { color, key }, *all = calloc((size_t)parent->ranks, sizeof *all);
 	int count = parent->ranks, rank = parent->rank, rc = 0;
 	uint64_t number = parent->splits++, name[2] = { number, (uint64_t)(uint32_t)color };
+	const int *job = NULL;
 	if (!all)
 		return NCCL_SYSTEM_ERROR;
 	bool known = vc_nccl_gather(parent, &mine, sizeof mine, all);
 	if (known && !parent->x.equal)
 		place(all, parent->ranks, parent->rank, &count, &rank);
 	else
-		place_as_told(color, &count, &rank);
+		job = place_as_told(color, &count, &rank);
 	free(all);
 	*c = NULL;
 	if (color != NO_COLOR)
 		rc = open_communicator(
-			c, known ? vc_exchange_key(parent->x.key, name, sizeof name) : 0, count,
-			rank);
+			c, known ? vc_exchange_key(parent->x.key, name, sizeof name) : 0, job,
+			count, rank);
 	return rc;
 }
 
@@ -193,7 +233,7 @@ VC_API(int, ncclCommShrink, struct vc_nccl *parent, const int *without, int n, s
 	for (int i = 0; i < n; i++)
 		rank -= without[i] < parent->rank;
 	return open_communicator(
-		c, parent->x.key ? vc_exchange_key(parent->x.key, name, sizeof name) : 0,
+		c, parent->x.key ? vc_exchange_key(parent->x.key, name, sizeof name) : 0, NULL,
 		parent->ranks - n, rank);
 }
 

@@ -14,6 +14,7 @@ struct vc_nccl_id {
 
 struct vc_nccl {
 	int ranks, rank, device;
+	const int *job;            /* each one's rank in the job; NULL: not known */
 	unsigned number;          /* of the process's communicators, from 1 */
 	uint64_t calls;           /* collectives that exchanged data */
 	uint64_t splits;

@@ -203,15 +203,40 @@ VC_API(int, ncclGroupEnd, void)
 	return 0;
 }
 
-/* size: of the whole buffer; peer: one to one, with whom. Of the type of a message in a group: the
- * first, and one that comes in. */
-static int work(const char *name, const struct vc_nccl *c, double size, int peer, void *stream)
+static int node_of(const struct vc_nccl *c, int rank)
 {
+	const char *ranks = getenv("LOCAL_WORLD_SIZE");
+	int each = ranks ? (int)strtol(ranks, NULL, 10) : 0;
+	return c->job && each > 0 ? c->job[rank] / each : 0;
+}
+
+/* size: of the whole buffer. */
+static int work(const char *name, const struct vc_nccl *c, double size, void *stream)
+{
+	uint64_t beside = 0;
+	for (int i = 0; c->job && i < c->ranks; i++)
+		beside += node_of(c, i) == node_of(c, c->rank);
+	vc_null_collective(stream);
+	return vc_null_known_work(name, stream, &(struct vc_kernel_work){
+		.kind = VC_WORK_COLLECTIVE, .type = "-", .read = size, .written = size,
+		.dim = { (uint64_t)c->ranks, (uint64_t)c->rank, c->number, beside } });
+}
+
+static uint64_t of_job(const struct vc_nccl *c, int rank)
+{
+	return (uint64_t)(c->job ? c->job[rank] : rank);
+}
+
+/* One to one. Its type: whether it is alone, the first of a group, or another one of it; and
+ * whether it goes to another node. */
+static int message(const char *name, const struct vc_nccl *c, double size, int peer, void *stream)
+{
+	bool over = node_of(c, peer) != node_of(c, c->rank);
 	vc_null_collective(stream);
 	return vc_null_known_work(name, stream, &(struct vc_kernel_work){
 		.kind = VC_WORK_COLLECTIVE, .read = size, .written = size,
-		.type = { depth ? messages++ ? 'n' : 'f' : '-' },
-		.dim = { (uint64_t)c->ranks, (uint64_t)c->rank, c->number, (uint64_t)peer } });
+		.type = { depth ? messages++ ? 'n' : 'f' : '-', over ? 'o' : 0 },
+		.dim = { (uint64_t)c->ranks, of_job(c, c->rank), c->number, of_job(c, peer) } });
 }
 
 static void move(void *to, const void *from, size_t size, void *stream)
@@ -263,7 +288,7 @@ VC_API(int, ncclAllReduce, const void *from, void *to, size_t n, int type, int o
 		move(to, from, size, stream);
 	note(c, to, size, type, "all-reduce", sure);
 	free(all);
-	return work("ncclAllReduce", c, (double)size, 0, stream);
+	return work("ncclAllReduce", c, (double)size, stream);
 }
 
 VC_API(int, ncclReduce, const void *from, void *to, size_t n, int type, int op, int root,
@@ -279,7 +304,7 @@ VC_API(int, ncclReduce, const void *from, void *to, size_t n, int type, int op, 
 	if (c->rank == root)
 		note(c, to, size, type, "reduce", sure);
 	free(all);
-	return work("ncclReduce", c, (double)size, 0, stream);
+	return work("ncclReduce", c, (double)size, stream);
 }
 
 /* To ranks that run, or that may be played later. */
@@ -314,7 +339,7 @@ VC_API(int, ncclBroadcast, const void *from, void *to, size_t n, int type, int r
 	if (!exchanged || c->rank == root || !heard)
 		move(to, from, size, stream);
 	note(c, to, size, type, "broadcast", heard);
-	return work("ncclBroadcast", c, (double)size, 0, stream);
+	return work("ncclBroadcast", c, (double)size, stream);
 }
 
 VC_API_RETURNS(ncclBcast, (void *data, size_t n, int type, int root, struct vc_nccl *c,
@@ -342,7 +367,7 @@ VC_API(int, ncclAllGather, const void *from, void *to, size_t n, int type, struc
 {
 	size_t size = n * vc_reduce_width(type);
 	gather(from, to, size, type, c, stream);
-	return work("ncclAllGather", c, (double)size * c->ranks, 0, stream);
+	return work("ncclAllGather", c, (double)size * c->ranks, stream);
 }
 
 VC_API(int, ncclGather, const void *from, void *to, size_t n, int type, int root, struct vc_nccl *c,
@@ -350,7 +375,7 @@ VC_API(int, ncclGather, const void *from, void *to, size_t n, int type, int root
 {
 	size_t size = n * vc_reduce_width(type);
 	gather(from, c->rank == root ? to : NULL, size, type, c, stream);
-	return work("ncclGather", c, (double)size * c->ranks, 0, stream);
+	return work("ncclGather", c, (double)size * c->ranks, stream);
 }
 
 VC_API(int, ncclScatter, const void *from, void *to, size_t n, int type, int root,
@@ -369,7 +394,7 @@ VC_API(int, ncclScatter, const void *from, void *to, size_t n, int type, int roo
 	if (!exchanged || c->rank == root || !heard)
 		move(to, mine, size, stream);
 	note(c, to, size, type, "scatter", heard);
-	return work("ncclScatter", c, (double)size, 0, stream);
+	return work("ncclScatter", c, (double)size, stream);
 }
 
 VC_API(int, ncclReduceScatter, const void *from, void *to, size_t n, int type, int op,
@@ -384,7 +409,7 @@ VC_API(int, ncclReduceScatter, const void *from, void *to, size_t n, int type, i
 		move(to, (const char *)from + (size_t)c->rank * part, part, stream);
 	note(c, to, part, type, "reduce-scatter", sure);
 	free(all);
-	return work("ncclReduceScatter", c, (double)size, 0, stream);
+	return work("ncclReduceScatter", c, (double)size, stream);
 }
 
 VC_API(int, ncclAlltoAll, const void *from, void *to, size_t n, int type, struct vc_nccl *c,
@@ -402,7 +427,7 @@ VC_API(int, ncclAlltoAll, const void *from, void *to, size_t n, int type, struct
 		move(to, from, size, stream);
 	note(c, to, size, type, "all-to-all", sure);
 	free(all);
-	return work("ncclAlltoAll", c, (double)size, 0, stream);
+	return work("ncclAlltoAll", c, (double)size, stream);
 }
 
 /* ---- one to one ---- */
@@ -417,7 +442,7 @@ VC_API(int, ncclSend, const void *from, size_t n, int type, int to, struct vc_nc
 		fetch(from, size);
 		post(c, c->sent[to]++, to, from, size, type);
 	}
-	return work("ncclSend", c, (double)size, to, stream);
+	return message("ncclSend", c, (double)size, to, stream);
 }
 
 VC_API(int, ncclRecv, void *to, size_t n, int type, int from, struct vc_nccl *c, void *stream)
@@ -429,5 +454,5 @@ VC_API(int, ncclRecv, void *to, size_t n, int type, int from, struct vc_nccl *c,
 	vc_nccl_meet(c, from);
 	if (decides(c, size, type, stream))
 		rc = expect(c, to, size, from, !vc_reduce_is_float(type));
-	return rc ? rc : work("ncclRecv", c, (double)size, from, stream);
+	return rc ? rc : message("ncclRecv", c, (double)size, from, stream);
 }

@@ -131,7 +131,7 @@ class _Joined:
         if self.later is not None:
             self.later()
         if self.library is not None:
-            self.library.vramcast_step()
+            self.library.vramcast_optimizer_step()
 
     def join(self, torch, path, folder, options, cuda):
         library = _functions(path)

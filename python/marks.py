@@ -37,7 +37,7 @@ def _step(library):
     told = []
 
     def hook(optimizer, args, kwargs):
-        library.vramcast_step()
+        library.vramcast_optimizer_step()
         if not told:  # in case that the program does not end in order
             told.append(1)
             _tell_quietly()

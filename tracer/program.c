@@ -10,6 +10,7 @@
 /* The exported ones: for C programs (weak reference or dlsym) and ctypes.CDLL(None). */
 void vramcast_mark(const char *name);
 void vramcast_step(void);
+void vramcast_optimizer_step(void);
 void vramcast_start(void);
 void vramcast_stop(void);
 void vramcast_dump(void);
@@ -20,11 +21,26 @@ VC_EXPORT void vramcast_mark(const char *name)
 		vc_marks_put(VC_MARK_INSTANT, vc_names_put(name));
 }
 
-VC_EXPORT void vramcast_step(void)
+/* The program tells its steps itself: those of its optimizers would be a second mark of each. */
+static bool tells;
+
+static void put_step(void)
 {
 	vc_marks_put(VC_MARK_STEP, vc_names_put("step"));
 	vc_stacks_step();
 	vc_cuda_sample_sometimes();
+}
+
+VC_EXPORT void vramcast_step(void)
+{
+	__atomic_store_n(&tells, true, __ATOMIC_RELAXED);
+	put_step();
+}
+
+VC_EXPORT void vramcast_optimizer_step(void)
+{
+	if (!__atomic_load_n(&tells, __ATOMIC_RELAXED))
+		put_step();
 }
 
 /* The program steers the recorder: which part is recorded (--paused), what is sealed (--keep). */

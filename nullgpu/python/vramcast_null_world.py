@@ -26,6 +26,7 @@ OF_SYMMETRIC = re.compile(r"(\w+SymmetricMemory/\d+)/(\d+)$")
 OF_EXPERTS = re.compile(r"(^|_)(ep|expert_model_parallel)(_|$)", re.I)  # as libraries describe their groups
 NEXT_COLOR = -2  # as in nccl.c: whatever color is asked for next
 HANDLE = 0x63706972616D7672
+GROUPS = {}  # ranks of each group that PyTorch made, by its name
 KEPT = []  # C++ holds stores that are written in Python by their C++ half alone
 
 
@@ -88,14 +89,16 @@ def _make_store(dist, driver):
                 Said("store." + short(key)).tell(value)
             elif hasattr(driver, "vc_null_id") and len(value) == len(_nccl_id(key)):
                 driver.vc_null_id(value, _nccl_id(key))
+                _tell_members(key)
 
         def _find(self, key):
             symmetric = OF_SYMMETRIC.search(key)
             if symmetric and key not in self.said and symmetric.group(1) in self.said:
                 return _neighbour(self.said[symmetric.group(1)], int(symmetric.group(2)))
-            if key not in self.said:
-                return _nccl_id(key) if OF_NCCL in key else Said("store." + short(key)).hear_any(None)
-            return self.said[key]
+            if key not in self.said and OF_NCCL in key:
+                _tell_members(key)
+                return _nccl_id(key)
+            return self.said[key] if key in self.said else Said("store." + short(key)).hear_any(None)
 
         def get(self, key):
             value = self._find(key)
@@ -177,7 +180,22 @@ def _tell_libnccl(color, ranks, mine):
     """ncclCommSplit would ask the others how many they are."""
     library = ctypes.CDLL(None)
     if hasattr(library, "vc_null_group") and mine in ranks:
-        library.vc_null_group(ctypes.c_int(color), len(ranks), ranks.index(mine))
+        library.vc_null_group(ctypes.c_int(color), len(ranks), ranks.index(mine), _array(ranks))
+
+
+def _array(ranks):
+    return (ctypes.c_int * len(ranks))(*ranks)
+
+
+def _tell_members(key):
+    """Who is in the communicator that is found by this key: "default_pg/0//GROUP//cuda//0"; "//cuda//0:8" is of two."""
+    library = ctypes.CDLL(None)
+    before, _, device = key.partition(OF_NCCL)
+    ranks = GROUPS.get(before.rsplit("//", 1)[-1], range(world()))
+    if ":" in device:
+        ranks = [ranks[int(i)] for i in device.split(":")]
+    if hasattr(library, "vc_null_members"):
+        library.vc_null_members(_nccl_id(key), len(ranks), _array(ranks))
 
 
 def _without_gloo(backend):
@@ -215,6 +233,7 @@ def _watch_groups(c10d, seen):
         ranks = list(global_ranks_in_group)
         if ranks:
             seen.add(tuple(ranks))
+            GROUPS[str(names.get("group_name") or (rest + ("", ""))[1])] = ranks
         _note_experts(ranks, names.get("group_desc") or "")
         if color is not None:
             _tell_libnccl(color(ranks), ranks or list(range(world())), rank())

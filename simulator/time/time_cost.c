@@ -60,6 +60,12 @@ enum { LARGE_TAPS = 49 };
 /* A thread that goes on to its next element when the last one is in the sum (Welford's), on a few
  * blocks: an H100, 2026-11-26. */
 #define WALK_NS 400.0
+/* Products that last so long draw all the power that Hopper gets, and its clock falls: what they
+ * take longer. NeMo Automodel's two rows on one H100 (tests/time/automodel.py), where 0.70 of the
+ * peak are left; one product by itself still reaches 0.80 (stas00/ml-engineering). */
+#define COOL_NS 1e5
+#define HOT_NS 5e5
+#define HOT 0.24
 /* A graph: from one of its kernels to the next, and what share they reach of the rates of large
  * ones (general). */
 #define NODE_NS 1500.0
@@ -67,14 +73,17 @@ enum { LARGE_TAPS = 49 };
 /* A product with 16 bit that is added to floats, as gradients are: SimuMax, cards_speed.def. */
 #define INTO_FLOATS 0.9
 
+/* Cards of a node where a recording does not say it: HGX, DGX. */
+enum { NODE = 8 };
+
 struct link {
 	int cc;
-	double sum, spread, all, one, far, least, each, doubt; /* GB/s, us, percent */
+	double sum, spread, all, one, nic, least, each, doubt; /* GB/s, us, percent */
 };
 
 static const struct link links[] = {
-#define VC_LINK(cc, sum, spread, all, one, far, least, each, doubt, source) \
-	{ cc, sum, spread, all, one, far, least, each, doubt },
+#define VC_LINK(cc, sum, spread, all, one, nic, least, each, doubt, source) \
+	{ cc, sum, spread, all, one, nic, least, each, doubt },
 #include "simulator/time/cards_speed.def"
 #undef VC_LINK
 };
@@ -85,9 +94,20 @@ static struct vc_costs message(const struct vc_card *c, const struct vc_kernel_w
 			      const struct link *l, bool in)
 {
 	bool alone = *w->type == '-', own = w->dim[1] == w->dim[3];
-	double ns = own ? 2 * w->read / c->bandwidth_gbs : in && !alone ? 0 : w->read / l->one;
+	double rate = w->type[1] == 'o' ? fmin(l->one, l->nic) : l->one;
+	double ns = own ? 2 * w->read / c->bandwidth_gbs : in && !alone ? 0 : w->read / rate;
 
 	return (struct vc_costs){ ns + (*w->type == 'n' ? 0.001 : 1e3 * l->least), l->doubt / 100 };
+}
+
+/* ns of the bytes between ranks that lie on several nodes, so many on each: a ring goes over as
+ * many network cards at once as ranks lie on a node; to all others each has its own card. */
+static double over_nodes(const struct link *l, double bytes, double ranks, double beside, bool all)
+{
+	double away = (ranks - beside) / ranks;
+
+	return all ? fmax(bytes * away / l->nic, bytes * (beside - 1) / ranks / l->all) :
+		     bytes * (ranks - 1) / ranks / (beside * l->nic);
 }
 
 /* A collective of so many bytes, of the whole buffer: each rank sends and receives all but its own
@@ -96,21 +116,21 @@ static struct vc_costs collective(const struct vc_card *c, const struct vc_kerne
 				 const char *name)
 {
 	double ranks = (double)w->dim[0], part = ranks > 0 ? (ranks - 1) / ranks : 0;
+	double beside = w->dim[3] ? (double)w->dim[3] : fmin(ranks, NODE), ns;
+	bool sum = strstr(name, "Reduce") && !strstr(name, "Scatter");
+	bool all = strstr(name, "AlltoAll");
 	const struct link *l = links;
-	double rate;
 
 	while (l->cc && l->cc != c->cc_major * 10 + c->cc_minor)
 		l++;
 	if (ranks < 2)
 		return (struct vc_costs){ 2000, 0.5 };
-	rate = strstr(name, "Reduce") && !strstr(name, "Scatter") ? l->sum / 2 :
-	       strstr(name, "AlltoAll") ? l->all : l->spread;
 	if (strstr(name, "Send") || strstr(name, "Recv"))
 		return message(c, w, l, !strcmp(name, "ncclRecv"));
-	if (ranks > 8)
-		rate = fmin(rate, l->far);
-	return (struct vc_costs){ 1e3 * (l->least + l->each * (ranks - 1)) +
-				 part * w->written / rate, l->doubt / 100 };
+	ns = part * w->written / (sum ? l->sum / 2 : all ? l->all : l->spread);
+	if (beside < ranks)
+		ns = fmax(ns, (sum ? 2 : 1) * over_nodes(l, w->written, ranks, beside, all));
+	return (struct vc_costs){ ns + 1e3 * (l->least + l->each * (ranks - 1)), l->doubt / 100 };
 }
 
 static const struct speed *speed_of(const struct vc_card *c, const struct vc_kernel_work *w)
@@ -120,7 +140,7 @@ static const struct speed *speed_of(const struct vc_card *c, const struct vc_ker
 	for (size_t i = 0; i < sizeof(speeds) / sizeof(*speeds); i++) {
 		const struct speed *s = &speeds[i];
 
-		if (s->kind == w->kind && (!*s->card || !strcmp(s->card, c->name)) &&
+		if (s->kind == w->kind && strstr(c->title, s->card) &&
 		    (!s->cc || s->cc == cc) && (!*s->type || !strcmp(s->type, w->type)))
 			return s;
 	}
@@ -193,6 +213,11 @@ static double attention(const struct vc_card *c, const struct vc_kernel_work *w,
 	return fmax(1, blocks / sms) * ns;
 }
 
+static double hot(double ns)
+{
+	return 1 + HOT * fmin(1, fmax(0, log(ns / COOL_NS) / log(HOT_NS / COOL_NS)));
+}
+
 static double computing(const struct vc_card *c, const struct vc_kernel_work *w,
 			const struct speed *s, const char *name)
 {
@@ -211,7 +236,10 @@ static double computing(const struct vc_card *c, const struct vc_kernel_work *w,
 	else if (half && (strstr(name, "_align2") || (w->kind == VC_WORK_GEMM && w->dim[0] % 8 &&
 						      w->dim[0] > 1)))
 		rate *= MISALIGNED;
-	return w->dim[0] && w->dim[1] && w->dim[2] ? product(c, w, rate) : w->flops / rate * 1e9;
+	double ns = w->dim[0] && w->dim[1] && w->dim[2] ? product(c, w, rate) :
+							  w->flops / rate * 1e9;
+
+	return half && c->cc_major == 9 && w->kind == VC_WORK_GEMM ? ns * hot(ns) : ns;
 }
 
 static double element(const char *type)

@@ -223,7 +223,7 @@ int vc_profile_play(struct vc_profile *p, const struct vc_meta *meta, const stru
 
 /* ---- ranks that meet ---- */
 
-/* Who is at the other end of each message: groups are of two, or of the whole job. */
+/* Who is at the other end of each message: a rank of the job, or the other one of two. */
 static void find_peers(struct play *all, size_t n, struct play *y)
 {
 	for (size_t k = 0; k < y->p->n; k++) {

@@ -9,7 +9,9 @@
 #include "simulator/serving/serving.h"
 
 struct config {
-	const char *vllm, *gpu, *model, *kv_dtype;
+	const char *vllm, *gpu, *model, *kv_dtype, *draft;
+	uint64_t speculative;
+	double acceptance;
 	uint64_t tp, blocks, kv_memory, token_bytes, weights, block_size;
 	uint64_t max_seqs, max_batch, max_len, long_prefill, hash_block;
 	double utilization, watermark, step_ms, token_us;
@@ -33,6 +35,12 @@ static const struct vc_option serve_options[] = {
 	{ 0, "tp", VC_O_UINT, AT(tp), "N", "cards that share each layer of --config", "1" },
 	{ 0, "kv-dtype", VC_O_TEXT, AT(kv_dtype), "auto|fp8", "numbers in the cache of --config",
 	  "auto" },
+	{ 0, "speculative", VC_O_UINT, AT(speculative), "N",
+	  "drafts of each step (num_speculative_tokens), by EAGLE or the model's own layers (MTP)",
+	  "0" },
+	{ 0, "draft", VC_O_TEXT, AT(draft), "FILE", "config.json of the draft model", NULL },
+	{ 0, "acceptance", VC_O_REAL, AT(acceptance), "PART",
+	  "chance that a draft is right where all before it are", "0.7" },
 	{ 0, "weights", VC_O_SIZE, AT(weights), "SIZE",
 	  "what vLLM needs beside the KV cache: weights, activations, context", NULL },
 	{ 0, "token-bytes", VC_O_SIZE, AT(token_bytes), "SIZE",
@@ -172,6 +180,7 @@ static int with_model(struct config *c, struct served *v, struct vc_error *err)
 {
 	const struct vc_serving_how how = {
 		.tp = c->tp, .kv_bytes = strncmp(c->kv_dtype, "fp8", 3) ? 2 : 1,
+		.states = c->speculative, .draft = c->draft,
 	};
 
 	if (!c->tp || c->tp > 64 || !c->block_size || c->block_size > 1u << 16)
@@ -183,6 +192,7 @@ static int with_model(struct config *c, struct served *v, struct vc_error *err)
 		return VC_OK;
 	v->server.block_size = v->m.block > c->block_size ? v->m.block : c->block_size;
 	v->server.max_batch = c->max_batch;
+	v->server.states = c->speculative;
 	v->server.max_len = c->max_len != VC_NOT_GIVEN ? c->max_len : v->m.max_len;
 	v->server.caching = !c->no_caching;
 	if (!vc_serving_caches(&v->m, v->server.minor))
@@ -209,6 +219,8 @@ static int begin(struct config *c, struct served *v, struct vc_error *err)
 		.watermark = c->watermark, .no_caching = c->no_caching,
 		.no_reserve = c->no_reserve, .group = groups ? v->plan.group : NULL,
 		.groups = v->plan.groups, .in_flight = v->plan.in_flight,
+		.drafts = c->speculative, .lookahead = c->speculative,
+		.eagle = c->speculative > 0, .acceptance = c->acceptance,
 	};
 	if (!(c->step_ms >= 0 && c->step_ms < 1e9 && c->token_us >= 0 && c->token_us < 1e9))
 		return vc_fail(err, VC_EUSAGE, "a step takes some time: --step-ms and --token-us");
@@ -429,6 +441,10 @@ static void emit_played(struct vc_emit *e, const struct served *v)
 	vc_emit_uint(e, "prefix_queries", NULL, s->now.queries);
 	vc_emit_uint(e, "prefix_hits", NULL, s->now.hits);
 	part_line(e, "found in the prefix cache", s->now.hits, s->now.queries, "tokens");
+	vc_emit_uint(vc_emit_known(e, s->k.drafts), "drafts", NULL, s->now.drafted);
+	vc_emit_uint(vc_emit_known(e, s->k.drafts), "drafts_accepted", NULL, s->now.accepted);
+	if (s->k.drafts)
+		part_line(e, "drafts that were right", s->now.accepted, s->now.drafted, "tokens");
 	vc_emit_uint(e, "blocks_forgotten", "known blocks forgotten", s->cache.pool.evicted);
 }
 
@@ -514,6 +530,10 @@ static int serve_run(const void *config, size_t argc, char **argv, struct vc_con
 			       "one trace of requests, or - for standard input");
 	if (c->csv && c->json)
 		return vc_fail(&con->err, VC_EUSAGE, "--csv or --json, not both");
+	if (c->speculative > 64 || (c->draft && !(c->speculative && c->model)) ||
+	    !(c->acceptance >= 0 && c->acceptance <= 1))
+		return vc_fail(&con->err, VC_EUSAGE, "--speculative goes to 64, --draft goes with "
+			       "it and --config, --acceptance from 0 to 1");
 	if (!c->hash_block || c->hash_block > 1u << 20)
 		return vc_fail(&con->err, VC_EUSAGE, "--hash-block is a number of tokens");
 	r = serve(c, argv[0], &v, con, guessed);

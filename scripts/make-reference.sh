@@ -80,6 +80,7 @@ shared=$(share)
 		"$vramcast" list "$kind" | sed -n 's/^  \([a-z0-9_]*\) .*/\1/p' | while read -r name; do
 			"$vramcast" help "$name" | sed -e ':a' -e 'N' -e '$!ba' -e 's/\n \{23,\}/ /g' | awk -v name="$name" -v kind="$kind" '
 				index($0, name " (one of the ") == 1 { on = index($0, "the " kind ")"); said = 0; next }
+				/^[A-Z].*:$/ && !/^Parameters:/ { on = 0 } # what changed when stands in the help alone
 				!on || $0 == "" || /^Parameters:/ { next }
 				!said++ { next } # what it does stands in the page that the head of this one names
 				{
@@ -94,7 +95,7 @@ shared=$(share)
 					if (kind == "models") names = names (names == "" ? "  * " : ", ") "`" key (value == "" ? "" : "=" value) "`"
 					else print "  * `" key (value == "" ? "" : "=" value) "` " $0
 				}
-				END { if (names != "") print names }'
+				END { if (names != "") print names; else if (!rows && kind == "transforms") print "* **" name "**: none" }'
 		done
 	done | awk '
 		# What many have word by word stands once, behind the last of them.
@@ -102,6 +103,7 @@ shared=$(share)
 		END {
 			for (i = 1; i <= n; i++) {
 				own = line[i] ~ /^  \* / && seen[line[i]] < 5
+				if (line[i] ~ /^\* .*: none$/) { print line[i]; continue }
 				if (line[i] ~ /^\* /) { head = line[i]; continue }
 				if (own && head != "") { print head; head = "" }
 				if (own || line[i] !~ /^  \* /) { print line[i]; continue }

@@ -57,6 +57,7 @@ int vc_kv_cache_init(struct vc_kv_cache *c, uint32_t blocks, uint64_t match, uin
 		     uint64_t max_len, struct vc_error *err)
 {
 	VC_TRY(set_sizes(c, match, err));
+	c->max_len = max_len;
 	for (size_t g = 0; g < c->groups; g++) {
 		const struct vc_kv_group *k = &c->group[g];
 
@@ -209,6 +210,12 @@ static uint64_t checkpoint_of(const struct vc_kv_cache *c, const struct vc_kv_gr
 	return i >= t->n || !t->block[i] || (t->running && i >= t->n - k->states) ? at : 0;
 }
 
+/* A draft model writes slots behind the tokens of a step. */
+static uint64_t slots(const struct vc_kv_cache *c, uint64_t tokens)
+{
+	return min64(tokens + c->lookahead, c->max_len);
+}
+
 static bool ends_within(const struct vc_kv_group *k, const struct vc_kv_hit *h, uint64_t found)
 {
 	return h->n && found % k->block_size;
@@ -260,6 +267,8 @@ static int64_t wanted_of(struct vc_kv_cache *c, size_t g, struct vc_kv_owner *r,
 		return (int64_t)c->pool.n + 1; /* not in this step */
 	if (aligned(c, g))
 		return wanted_states(c, g, r, tokens, found, h, whole);
+	if (!whole && k->kind != VC_KV_CROSS)
+		tokens = slots(c, tokens);
 	need = up(tokens, k->block_size) + (k->kind == VC_KV_STATE ? k->states : 0);
 	if (whole)
 		need = min64(need, c->cap[g]);
@@ -398,8 +407,8 @@ static bool take(struct vc_kv_cache *c, size_t g, struct vc_kv_owner *r, uint64_
 {
 	const struct vc_kv_group *k = &c->group[g];
 	struct vc_kv_table *t = &r->table[g];
-	size_t need = (size_t)(up(tokens, k->block_size) +
-			       (k->kind == VC_KV_STATE ? k->states : 0));
+	size_t need = (size_t)(up(k->kind == VC_KV_CROSS ? tokens : slots(c, tokens),
+				  k->block_size) + (k->kind == VC_KV_STATE ? k->states : 0));
 
 	if (aligned(c, g))
 		return take_states(c, g, r, tokens);

@@ -18,6 +18,9 @@ struct vc_vllm_rules {
 	bool hits_admitted; /* hits are counted at the admission, before: at every look */
 	bool groups;        /* groups are played for this release */
 	bool resent;        /* what a prompt leaves behind is of use to one that equals it */
+	bool ahead;         /* a hash covers the token behind its block, for EAGLE, in place of a
+			     * found block that is computed again */
+	bool verified;      /* blocks that drafts filled are known when they are verified */
 	bool keyed_once;    /* a state that is known where it stands is not learnt again, and what a
 			     * draft model needs of a junction is kept a block lower, too */
 };
@@ -86,6 +89,8 @@ struct vc_kv_cache {
 	struct vc_vllm_rules rules;
 	bool caching;
 	bool eagle;                /* any group is */
+	uint64_t lookahead;        /* slots behind the tokens of a step, for a draft model */
+	uint64_t max_len;
 	uint64_t retention;        /* tokens between states that are kept; 0: where prompts end;
 				    * VC_KV_DENSE: all */
 	uint64_t cap[VC_KV_GROUPS];  /* blocks that a request holds at most */
@@ -97,9 +102,9 @@ struct vc_kv_cache {
 	size_t freshes, fresh_cap;
 };
 
-/* c->group, groups, rules, caching and retention are set. `match`: tokens behind each hash, where a
- * finer match is wished; 0: as the groups say. `in_flight`: most tokens that are scheduled and not
- * computed. */
+/* c->group, groups, rules, caching, lookahead and retention are set. `match`: tokens behind each
+ * hash, where a finer match is wished; 0: as the groups say. `in_flight`: most tokens that are
+ * scheduled and not computed. */
 int  vc_kv_cache_init(struct vc_kv_cache *c, uint32_t blocks, uint64_t match, uint64_t in_flight,
 		      uint64_t max_len, struct vc_error *err);
 void vc_kv_cache_fini(struct vc_kv_cache *c);

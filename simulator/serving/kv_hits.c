@@ -171,8 +171,10 @@ static size_t split(struct vc_kv_cache *c, const struct vc_kv_owner *r,
 	return n;
 }
 
-/* One look at all kinds of layers, each at most as long as the one before. */
-static uint64_t look(struct lookup *of, size_t n, uint64_t length, uint64_t *longest)
+/* One look at all kinds of layers, each at most as long as the one before; `limit`: where a block
+ * that is found to be computed again may end. */
+static uint64_t look(struct lookup *of, size_t n, uint64_t limit, uint64_t length,
+		     uint64_t *longest)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct lookup *l = &of[i];
@@ -188,8 +190,8 @@ static uint64_t look(struct lookup *of, size_t n, uint64_t length, uint64_t *lon
 				    l->k->block_size > hash;
 
 			most += fine ? hash : l->k->block_size;
-			if (most > l->r->hashes * hash)
-				most = l->r->hashes * hash;
+			if (most > limit)
+				most = limit;
 		}
 		found = find(l, most, drop);
 		if (drop)
@@ -207,7 +209,7 @@ uint64_t vc_kv_lookup(struct vc_kv_cache *c, struct vc_kv_owner *r, uint64_t mos
 {
 	struct lookup of[VC_KV_GROUPS];
 	size_t n;
-	uint64_t length = most, now, longest = 0;
+	uint64_t length = most, now, limit, longest = 0;
 	bool failed = false;
 
 	for (size_t g = 0; g < c->groups; g++)
@@ -220,7 +222,8 @@ uint64_t vc_kv_lookup(struct vc_kv_cache *c, struct vc_kv_owner *r, uint64_t mos
 		length = find(of, most, of->eagle);
 		return of->failed ? UINT64_MAX : length;
 	}
-	while ((now = look(of, n, length, &longest)) < length) {
+	limit = c->rules.resent ? r->hashes * c->size.hash : most;
+	while ((now = look(of, n, limit, length, &longest)) < length) {
 		length = now;
 		if (n == 2 && of->k->kind == VC_KV_FULL)
 			break;

@@ -13,6 +13,8 @@ struct vc_running {
 	uint64_t offset;
 	uint32_t prev, next;       /* neighbours in the queue of the waiting; index + 1 */
 	enum state state;
+	uint64_t drafts;           /* proposed for the next step */
+	bool chunk;                /* its last step left known tokens to compute */
 };
 
 /* ---- rules by release ---- */
@@ -28,6 +30,8 @@ static const struct { unsigned minor; size_t field; bool value; } changes[] = {
 	{ 31, AT(alone), true },         /* num_eligible_reqs of Scheduler.schedule */
 	{ 31, AT(groups), true },        /* the oldest whose groups were driven */
 	{ 32, AT(resent), true },        /* get_mamba_prefill_checkpoint_position at its callers */
+	{ 33, AT(ahead), true },         /* num_hash_lookahead_tokens */
+	{ 33, AT(verified), true },      /* cache_blocks in Scheduler.update_from_output */
 	{ 33, AT(keyed_once), true },    /* MambaManager._cache_partial_tail_block, cache_blocks */
 };
 
@@ -55,6 +59,14 @@ static uint64_t mix(uint64_t h) /* splitmix64 */
 	return h ^ (h >> 31);
 }
 
+/* Whether a draft of an output's token is right: the same whenever it is proposed. */
+static bool is_right(const struct vc_serving *s, const struct vc_serve_request *rq, uint64_t at)
+{
+	uint64_t h = mix(rq->answer + mix(at + 1));
+
+	return (double)(h >> 11) < s->k.acceptance * (double)(1ull << 53);
+}
+
 /* Tokens are known by their text and their place in it, so a block is the runs of them that it
  * consists of, behind the hash of the block before. 64 bits: that two of a million blocks are
  * taken for one another has a chance of one in 30 million. */
@@ -62,7 +74,7 @@ static uint64_t hash_next(const struct vc_serving *s, struct vc_running *r,
 			  const struct vc_serve_request *rq)
 {
 	uint64_t h = r->o.hashes ? r->o.hash[r->o.hashes - 1] : 0x9e3779b97f4a7c15u;
-	uint64_t left = s->cache.size.hash;
+	uint64_t left = s->cache.size.hash + (r->o.hashes ? 0 : s->ahead);
 
 	while (left) {
 		bool prompt = r->text < rq->texts;
@@ -89,7 +101,8 @@ static bool hash_more(const struct vc_serving *s, struct vc_running *r,
 {
 	struct vc_kv_owner *o = &r->o;
 
-	while (!s->k.no_caching && (o->hashes + 1) * s->cache.size.hash <= o->tokens) {
+	while (!s->k.no_caching &&
+	       (o->hashes + 1) * s->cache.size.hash + s->ahead <= o->tokens) {
 		if (!vc_vec_room(o->hash, o->hash_cap, o->hashes + 1))
 			return false;
 		o->hash[o->hashes] = hash_next(s, r, rq);
@@ -111,7 +124,7 @@ static int allocate(struct vc_serving *s, struct vc_running *r, uint64_t more, u
 {
 	struct vc_kv_cache *c = &s->cache;
 	bool admission = r->state == WAITING;
-	uint64_t tokens = r->o.computed + found + more, slots = min64(tokens, s->k.max_len);
+	uint64_t tokens = r->o.computed + found + more;
 	int64_t spare = 0;
 
 	if (admission && s->rules.watermark && s->runs)
@@ -121,9 +134,9 @@ static int allocate(struct vc_serving *s, struct vc_running *r, uint64_t more, u
 	    (int64_t)c->pool.free)
 		return 0;
 	vc_kv_trim(c, &r->o, r->o.computed + found);
-	if (vc_kv_wanted(c, &r->o, slots, found, admission, false) + spare > (int64_t)c->pool.free)
+	if (vc_kv_wanted(c, &r->o, tokens, found, admission, false) + spare > (int64_t)c->pool.free)
 		return 0;
-	VC_TRY(vc_kv_allocate(c, &r->o, slots, found, admission, err));
+	VC_TRY(vc_kv_allocate(c, &r->o, tokens, found, admission, err));
 	VC_TRY(vc_kv_learn_blocks(c, &r->o, min64(tokens, r->o.tokens), err));
 	s->now.operations++;
 	return 1;
@@ -160,12 +173,16 @@ static void drop(const struct vc_serving *s, struct vc_running *r)
 }
 
 /* ---- a step ---- */
-static bool compute(struct vc_serving *s, uint32_t i, uint64_t tokens)
+static bool compute(struct vc_serving *s, uint32_t i, uint64_t tokens, bool padded)
 {
+	struct vc_running *r = &s->r[i];
+	uint64_t end = r->o.computed + tokens, drafts = end > r->o.tokens ? end - r->o.tokens : 0;
+
 	if (!vc_vec_room(s->step, s->step_cap, s->served + 1))
 		return false;
-	s->step[s->served++] = (struct vc_served){ i, tokens };
+	s->step[s->served++] = (struct vc_served){ i, tokens, drafts, padded };
 	s->now.tokens += tokens;
+	r->drafts = 0;
 	return true;
 }
 
@@ -179,7 +196,7 @@ static int preempt_last(struct vc_serving *s, struct vc_error *err)
 	s->now.preemptions++;
 	s->now.recomputed += s->r[i].o.computed;
 	vc_kv_leave(&s->cache, &s->r[i].o);
-	s->r[i].o.computed = 0;
+	s->r[i].o.computed = s->r[i].drafts = 0;
 	enqueue(s, i, true);
 	return VC_OK;
 }
@@ -233,17 +250,19 @@ static uint64_t up_to_state(const struct vc_serving *s, const struct vc_running 
 }
 
 static int step_running(struct vc_serving *s, uint64_t threshold, uint64_t *budget,
-			struct vc_error *err)
+			bool *prefill, struct vc_error *err)
 {
-	for (size_t at = 0; at < s->runs && *budget; at++) {
+	uint64_t slots = s->k.draft_slots;
+
+	for (size_t at = 0; at < s->runs && *budget > slots; at++) {
 		uint32_t i = s->running[at];
 		struct vc_running *r = &s->r[i];
-		uint64_t more = r->o.tokens - r->o.computed;
+		uint64_t more = r->o.tokens + r->drafts - r->o.computed;
 		int got;
 
 		if (threshold && more > threshold)
 			more = threshold;
-		more = min64(min64(more, *budget), s->k.max_len - 1 - r->o.computed);
+		more = min64(min64(more, *budget - slots), s->k.max_len - 1 - r->o.computed);
 		more = s->states ? up_to_state(s, r, more, 0) : more;
 		if (!more)
 			continue;
@@ -253,8 +272,9 @@ static int step_running(struct vc_serving *s, uint64_t threshold, uint64_t *budg
 				return VC_OK;
 		}
 		VC_TRY(got);
-		VC_HAVE(compute(s, i, more), "the step", err);
-		*budget -= more;
+		VC_HAVE(compute(s, i, more, false), "the step", err);
+		*prefill |= r->chunk;
+		*budget -= more + slots;
 	}
 	return VC_OK;
 }
@@ -267,25 +287,42 @@ static void count_hits(struct vc_serving *s, const struct vc_running *r, uint64_
 	s->now.hits += found;
 }
 
-static int step_waiting(struct vc_serving *s, uint64_t threshold, uint64_t budget,
+/* A request whose last token alone is to be computed looks like those that verify drafts. */
+static bool is_padded(const struct vc_serving *s, const struct vc_running *r, uint64_t found,
+		      bool prefill, bool others)
+{
+	return s->k.drafts && r->o.tokens - found == 1 && !prefill && (others || found) &&
+	       found + s->k.drafts + 2 <= s->k.max_len;
+}
+
+static int step_waiting(struct vc_serving *s, uint64_t threshold, uint64_t budget, bool prefill,
 			struct vc_error *err)
 {
-	while (s->first && budget && s->runs < s->k.max_seqs) {
+	uint64_t slots = s->k.draft_slots;
+	bool others = s->served > 0;
+
+	while (s->first && budget > slots && s->runs < s->k.max_seqs) {
 		uint32_t i = s->first - 1;
 		struct vc_running *r = &s->r[i];
 		uint64_t found = vc_kv_lookup(&s->cache, &r->o, r->o.tokens - 1), more;
+		bool padded;
 		int got;
 
 		VC_HAVE(found != UINT64_MAX, "what a request shares", err);
 		if (!s->rules.hits_admitted)
 			count_hits(s, r, found);
-		more = r->o.tokens - found;
+		padded = is_padded(s, r, found, prefill, others);
+		more = padded ? 1 + s->k.drafts : r->o.tokens - found;
+		if (padded && more > budget - slots)
+			break;
 		if (threshold && more > threshold)
 			more = threshold;
-		more = min64(more, budget);
+		more = min64(more, budget - slots);
 		more = s->states ? up_to_state(s, r, more, found) : more;
 		if (!more)
 			break;
+		if (padded && more != 1 + s->k.drafts)
+			more = 1, padded = false;
 		got = allocate(s, r, more, found, err);
 		VC_TRY(got);
 		if (!got)
@@ -293,12 +330,12 @@ static int step_waiting(struct vc_serving *s, uint64_t threshold, uint64_t budge
 		if (s->rules.hits_admitted)
 			count_hits(s, r, found);
 		dequeue(s, i);
+		r->o.computed = found;
 		VC_HAVE(vc_vec_room(s->running, s->running_cap, s->runs + 1) &&
-			compute(s, i, more), "the step", err);
+			compute(s, i, more, padded), "the step", err);
 		s->running[s->runs++] = i;
 		r->state = RUNNING;
-		r->o.computed = found;
-		budget -= more;
+		budget -= more + slots;
 	}
 	return VC_OK;
 }
@@ -306,19 +343,45 @@ static int step_waiting(struct vc_serving *s, uint64_t threshold, uint64_t budge
 int vc_serving_schedule(struct vc_serving *s, struct vc_error *err)
 {
 	uint64_t budget = s->k.max_batch, threshold = s->k.long_prefill;
+	bool prefill = false;
 
 	s->served = s->gave_up = 0;
 	vc_kv_step_starts(&s->cache);
 	if (s->rules.alone && s->runs + s->waits <= 1)
 		threshold = 0;
-	VC_TRY(step_running(s, threshold, &budget, err));
+	VC_TRY(step_running(s, threshold, &budget, &prefill, err));
 	if (!s->gave_up)
-		VC_TRY(step_waiting(s, threshold, budget, err));
+		VC_TRY(step_waiting(s, threshold, budget, prefill, err));
 	s->now.steps++;
 	return vc_kv_step_ends(&s->cache, err);
 }
 
-/* Scheduler.update_from_output: who has computed all its tokens gets the next one. */
+static bool is_done(const struct vc_serving *s, const struct vc_running *r,
+		    const struct vc_serve_request *rq)
+{
+	return r->o.tokens >= s->k.max_len || r->o.tokens - rq->prompt >= rq->output;
+}
+
+/* The next token, and drafts before it that were right; true: the request has all of them. */
+static bool take_tokens(struct vc_serving *s, struct vc_running *r,
+			const struct vc_serve_request *rq, const struct vc_served *step)
+{
+	uint64_t at = r->o.tokens - rq->prompt, right = 0;
+
+	while (right < step->drafts && !step->padded && is_right(s, rq, at + right))
+		right++;
+	s->now.drafted += step->padded ? 0 : step->drafts;
+	s->now.accepted += right;
+	r->o.computed -= step->drafts - right;
+	for (uint64_t more = right + 1; more && !is_done(s, r, rq); more--) {
+		r->o.tokens++;
+		s->now.generated++;
+	}
+	r->o.computed = min64(r->o.computed, r->o.tokens - 1);
+	return is_done(s, r, rq);
+}
+
+/* Scheduler.update_from_output: who has computed all its tokens gets the next ones. */
 int vc_serving_output(struct vc_serving *s, struct vc_error *err)
 {
 	size_t kept = 0;
@@ -326,14 +389,18 @@ int vc_serving_output(struct vc_serving *s, struct vc_error *err)
 	for (size_t k = 0; k < s->served; k++) {
 		const struct vc_serve_request *rq = &s->requests->at[s->step[k].request];
 		struct vc_running *r = &s->r[s->step[k].request];
+		bool done;
 
 		r->o.computed += s->step[k].tokens;
-		if (r->o.computed < r->o.tokens)
+		r->chunk = r->o.computed < r->o.tokens;
+		if (r->chunk)
 			continue;
-		r->o.tokens++;
-		s->now.generated++;
+		done = take_tokens(s, r, rq, &s->step[k]);
 		VC_HAVE(hash_more(s, r, rq), "the hashes of a request", err);
-		if (r->o.tokens < s->k.max_len && r->o.tokens - rq->prompt < rq->output)
+		if (s->k.drafts && s->rules.verified)
+			VC_TRY(vc_kv_learn_blocks(&s->cache, &r->o, r->o.computed, err));
+		r->drafts = s->k.drafts;
+		if (!done)
 			continue;
 		vc_kv_leave(&s->cache, &r->o);
 		drop(s, r);
@@ -347,6 +414,25 @@ int vc_serving_output(struct vc_serving *s, struct vc_error *err)
 }
 
 /* ---- from outside ---- */
+/* KVCacheCoordinator.eagle_group_ids: a bit of one group is that of its equals; where drafts come
+ * from the model and no group is marked, all are. */
+static void mark_eagle(struct vc_serving *s)
+{
+	struct vc_kv_cache *c = &s->cache;
+
+	for (size_t g = 0; g < c->groups; g++) {
+		c->group[g].eagle &= !s->ahead;
+		c->eagle |= c->group[g].eagle;
+	}
+	for (size_t g = 0; g < c->groups; g++) {
+		c->group[g].eagle |= s->k.eagle && !s->ahead && !c->eagle;
+		for (size_t i = 0; i < c->groups; i++)
+			c->group[i].eagle |= c->group[g].eagle &&
+					     c->group[g].spec == c->group[i].spec;
+	}
+	c->eagle |= s->k.eagle && !s->ahead;
+}
+
 static int set_groups(struct vc_serving *s, struct vc_error *err)
 {
 	const struct vc_serving_config *k = &s->k;
@@ -357,8 +443,12 @@ static int set_groups(struct vc_serving *s, struct vc_error *err)
 	c->rules = s->rules;
 	c->caching = !k->no_caching;
 	c->retention = k->retention;
-	if (!k->group)
+	c->lookahead = k->lookahead;
+	s->ahead = k->eagle && s->rules.ahead && c->caching;
+	if (!k->group) {
+		mark_eagle(s);
 		return VC_OK;
+	}
 	if (!s->rules.groups)
 		return vc_fail(err, VC_ENOSUP, "layers of several kinds are played as vLLM 0.31 "
 			       "and newer do it");
@@ -367,8 +457,8 @@ static int set_groups(struct vc_serving *s, struct vc_error *err)
 			       k->groups, VC_KV_GROUPS);
 	memcpy(c->group, k->group, k->groups * sizeof(*k->group));
 	s->checkpoint = UINT64_MAX;
+	mark_eagle(s);
 	for (size_t g = 0; g < k->groups; g++) {
-		c->eagle |= k->group[g].eagle;
 		if (k->group[g].kind != VC_KV_STATE)
 			continue;
 		s->states = c->caching;

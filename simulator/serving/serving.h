@@ -32,15 +32,26 @@ struct vc_serving_config {
 	uint64_t retention;      /* prefix_cache_retention_interval; VC_KV_DENSE: None */
 	uint64_t in_flight;      /* tokens of steps that overlap; 0: max_batch */
 	uint64_t encoder;        /* tokens that the encoder of each request gives */
+	uint64_t drafts;         /* num_speculative_tokens */
+	uint64_t lookahead;      /* num_lookahead_tokens: slots that the draft model writes */
+	uint64_t draft_slots;    /* max_num_new_slots_for_drafting: of a step, per request */
+	bool eagle;              /* drafts come from the model's own states (EAGLE, MTP) */
+	double acceptance;       /* chance that a draft is right, where all before it are */
 };
 
-struct vc_served { uint32_t request; uint64_t tokens; }; /* of one step */
+struct vc_served { /* of one step */
+	uint32_t request;
+	uint64_t tokens;
+	uint64_t drafts; /* of them: behind the known ones, to be verified */
+	bool padded;     /* with drafts that nobody proposed */
+};
 
 struct vc_serving_totals {
 	uint64_t steps, tokens;  /* computed, those of preempted requests again and again */
 	uint64_t queries, hits;  /* tokens that were looked for in the cache, and found */
 	uint64_t preemptions, recomputed; /* tokens that a preemption threw away */
 	uint64_t finished, generated;
+	uint64_t drafted, accepted; /* drafts that were verified, and were right */
 	uint64_t operations;     /* successful calls for slots */
 };
 
@@ -51,6 +62,7 @@ struct vc_serving {
 	struct vc_vllm_rules rules;
 	const struct vc_requests *requests; /* lent; may grow between steps */
 	struct vc_kv_cache cache;
+	uint64_t ahead;                     /* tokens behind a block that its hash covers */
 	bool states;                        /* steps end where a state is to be kept */
 	uint64_t checkpoint;                /* unless it is taken on the way: their alignment */
 	struct vc_running *r;               /* by index of the request */

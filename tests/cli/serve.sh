@@ -84,12 +84,25 @@ run serve "$TMP/two.csv" --kv-memory 1GiB --config "$TMP/config.json" --max-num-
 run serve "$TMP/two.csv" --kv-memory 12GiB --config "$TMP/config.json" --max-num-seqs 1024; expect "state blocks that do not suffice are said before the start" 2 '' '963 state blocks do not suffice for 1024 sequences; --max-num-seqs 963'
 run serve "$TMP/two.csv" --kv-memory 1GiB --config "$TMP/config.json" --max-num-seqs 16 --max-model-len 262144; expect "nor a sequence that is too long" 2 '' 'a sequence of 262144 tokens takes 488 blocks'
 
+# Drafts: with all of them right four tokens come out of a step; a wrong one is computed in vain.
+printf 'arrival,prompt,output\n0,100,41\n' > "$TMP/one.csv"
+run serve "$TMP/one.csv" --blocks 200 --speculative 3 --acceptance 1 --json
+[ "$(field steps)" = 11 ] && [ "$(field drafts)" = 30 ] && [ "$(field drafts_accepted)" = 30 ] && pass "drafts that are right: 41 tokens in 11 steps" || fail "drafts" "$out"
+run serve "$TMP/one.csv" --blocks 200 --speculative 3 --acceptance 0 --json
+[ "$(field steps)" = 41 ] && [ "$(field tokens_computed)" = $((100 + 40 * 4)) ] && pass "and wrong ones: 41 steps, four tokens computed for each" || fail "wrong drafts" "$out"
+run serve "$TMP/one.csv" --blocks 10; expect "nine blocks hold 141 tokens" 0
+run serve "$TMP/one.csv" --blocks 10 --speculative 6 --acceptance 1; expect "drafts are cut where the cache ends" 0 'drafts that were right'
+run serve "$TMP/one.csv" --blocks 200; printf '%s\n' "$out" | grep -q drafts && fail "drafts without any" "$out" || pass "without drafts nothing is said of them"
+
 bad() { name=$1; pattern=$2; shift 2; run serve "$@"; expect "$name" "${code:-2}" '' "$pattern"; }
 bad "the size of the cache must be said" 'how large is the KV cache' "$TMP/two.csv"
 bad "and once" 'Give one of' "$TMP/two.csv" --blocks 10 --kv-memory 1GiB
 bad "a card needs more" 'needs --weights' "$TMP/two.csv" -g t4 --token-bytes 1KiB
 bad "a sequence must fit" 'vLLM does not start' "$TMP/two.csv" --blocks 10 --max-model-len 4096
 bad "an unknown release" '0.10 .. 0.33' "$TMP/two.csv" --blocks 10 --vllm 0.9
+bad "more drafts than anybody has" '--speculative goes to 64' "$TMP/two.csv" --blocks 10 --speculative 65
+bad "a chance above 1" '--acceptance from 0 to 1' "$TMP/two.csv" --blocks 10 --speculative 2 --acceptance 1.5
+bad "a draft model without drafts" '--draft goes with it' "$TMP/two.csv" --blocks 10 --draft config.json
 bad "no block to spare" 'there must be two' "$TMP/two.csv" --blocks 1
 code=1 bad "a file that is no configuration" 'no configuration of a model' "$TMP/two.jsonl" -g t4 --model examples/requests.jsonl
 code=1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # check.sh - random requests through vLLM's own scheduler and block pool, of several releases, and through the model.
-#   ORACLE_VLLM="0.33.0 ..."   releases            ORACLE_OPS=500000   operations per release, and again with groups of layers
+#   ORACLE_VLLM="0.33.0 ..."   releases            ORACLE_OPS=500000   operations per release, again with groups of layers, and with drafts
 #   ORACLE_SEED=1              first seed          ORACLE_CACHE=DIR    vLLM's Python files (outside the tree)
 #   ORACLE_KEEP=DIR            where scripts that differ go
 here=$(dirname "$0")
@@ -13,7 +13,7 @@ trap 'rm -rf "$t"' EXIT
 "$here/build.sh" $versions
 failed=0
 
-random() { # RELEASE -r|-g|-l
+random() { # RELEASE -r|-g|-d|-l
 	short=${1%.*}; seed=${ORACLE_SEED:-1}; ops=0; scripts=0; out=0; hits=0; different=0
 	while [ "$ops" -lt "${ORACLE_OPS:-500000}" ] && [ "$different" = 0 ]; do
 		set -- "$1" "$2"
@@ -40,12 +40,13 @@ random() { # RELEASE -r|-g|-l
 }
 
 for v in $versions; do
-	for mode in -r -g -l; do
+	for mode in -r -g -d -l; do
 		[ $mode = -r ] || "$play" $mode 1 1 "${v%.*}" > "$t/s" 2> "$t/err" || continue # its groups are not played
 		if [ -e "$ORACLE_CACHE/vllm/$v/vllm/v1/core/block_pool.py" ] && random "$v" $mode; then
 			case $mode in
 			-r) what="blocks, the order of the free ones, hits and preemptions are" ;;
 			-g) what="the same, with groups of layers, are" ;;
+			-d) what="the same, with drafts, are" ;;
 			-l) what="the groups of random layers, bytes of a block, tokens and requests are" ;;
 			esac
 			echo "ok - vLLM $v: $what the model's"

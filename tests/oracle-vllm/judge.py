@@ -64,6 +64,7 @@ from vllm.v1.core import kv_cache_utils  # noqa: E402
 from vllm.v1.core.sched import scheduler as sched_module  # noqa: E402
 from vllm.v1 import kv_cache_interface as interface  # noqa: E402
 from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec  # noqa: E402
+from vllm.v1.core.kv_cache_manager import KVCacheManager  # noqa: E402
 from vllm.v1.request import Request, RequestStatus  # noqa: E402
 
 
@@ -109,6 +110,28 @@ def spec_of(words, caching):
                 num_speculative_blocks=states, num_prefill_checkpoint_blocks=int(checkpoint > 0), prefill_checkpoint_alignment=checkpoint or None)
 
 
+def ahead(o):
+    """VllmConfig.num_hash_lookahead_tokens, where the release has it."""
+    return int(bool(o.get("eagle") and o["caching"]) and "num_hash_lookahead_tokens" in KVCacheManager.__init__.__code__.co_varnames)
+
+
+def drafter(o):
+    eagle = bool(o.get("eagle"))
+    return Loose(max_num_new_slots_for_drafting=o["slots"], use_eagle=lambda: eagle, use_eagle_block_drop=lambda: eagle, needs_eagle_block_drop=lambda: eagle,
+                 disable_eagle_block_drop=False) if o.get("drafts") else None
+
+
+def mix(h):
+    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9 & 0xFFFFFFFFFFFFFFFF
+    h = (h ^ h >> 27) * 0x94d049bb133111eb & 0xFFFFFFFFFFFFFFFF
+    return h ^ h >> 31
+
+
+def right(o, who, at):
+    """Whether the draft of this token of an output is right; is_right() of serving.c."""
+    return float(mix((1 << 30) + who + mix(at + 1) & 0xFFFFFFFFFFFFFFFF) >> 11) < o["accept"] / 1000 * 2.0 ** 53
+
+
 def make(o):
     import inspect
     words = [w.split("/") for w in o.get("groups", f"full/{o['block']}/0/0/0/0/0").split(",")]
@@ -127,8 +150,8 @@ def make(o):
     config = Loose(scheduler_config=scheduler, model_config=model, parallel_config=parallel, ec_manager_config=manager,
                    cache_config=Loose(num_gpu_blocks=o["blocks"], block_size=o["block"], enable_prefix_caching=bool(o["caching"]),
                                       mamba_cache_mode="align" if o["caching"] else "none", prefix_match_unit=o.get("match") or None),
-                   observability_config=Loose(kv_cache_metrics=False), num_speculative_tokens=0, num_lookahead_tokens=0,
-                   num_prefill_lookahead_tokens=0, num_hash_lookahead_tokens=0, max_in_flight_tokens=o.get("inflight") or o["batch"], max_concurrent_batches=1,
+                   observability_config=Loose(kv_cache_metrics=False), speculative_config=drafter(o), num_speculative_tokens=o.get("drafts", 0), num_lookahead_tokens=o.get("lookahead", 0),
+                   num_prefill_lookahead_tokens=o.get("eagle", 0), num_hash_lookahead_tokens=ahead(o), max_in_flight_tokens=o.get("inflight") or o["batch"], max_concurrent_batches=1,
                    aux_output_config=Loose(enabled=False), is_mm_encoder_only=False, use_v2_model_runner=False)
     sched_module.Scheduler._try_schedule_encoder_inputs = lambda self, r, computed, new, budget, **k: ([0] if computed == 0 else [], new, budget, [], [])[:ENCODER_ANSWERS]
     sched_module.Scheduler._free_encoder_inputs = sched_module.Scheduler._allocate_encoder_inputs = quiet
@@ -143,7 +166,7 @@ def make(o):
     o["hash"] = more.get("hash_block_size", o["block"])
     model.is_encoder_decoder = model.supports_multimodal_inputs = any(w[0] == "cross" for w in words)
     return sched_module.Scheduler(vllm_config=config, kv_cache_config=kv, log_stats=True,
-                                  structured_output_manager=Loose(should_advance=lambda *a, **k: False, should_fill_bitmask=lambda *a: False, accept_tokens=lambda *a: True), **more)
+                                  structured_output_manager=Loose(should_advance=lambda *a, **k: False, should_fill_bitmask=lambda *a: False, validate_tokens=lambda r, ids: ids, accept_tokens=lambda *a: True), **more)
 
 
 ENCODER_ANSWERS = str(sched_module.Scheduler._try_schedule_encoder_inputs.__annotations__["return"]).count("int") if hasattr(sched_module.Scheduler, "_try_schedule_encoder_inputs") else 0
@@ -232,7 +255,7 @@ class Player:
         kv_cache_utils.init_none_hash(digest)
         maker = kv_cache_utils.get_request_block_hasher
         self.s = make(self.o)
-        self.hasher = maker(self.o["hash"], digest) if self.o["caching"] else None
+        self.hasher = maker(self.o["hash"], digest, *[1] * ahead(self.o)) if self.o["caching"] else None
 
     def add(self, words):
         who, output, priority = int(words[0]), int(words[1]), int(words[2])
@@ -260,7 +283,7 @@ class Player:
         for i in ids:
             r = s.requests[i]
             done = r.num_computed_tokens >= r.num_tokens
-            sampled.append(Tokens([token((1 << 30) + int(i), r.num_output_tokens)] if done else []))
+            sampled.append(Tokens(token((1 << 30) + int(i), r.num_output_tokens + k) for k in range(1 + self.accepted(given, r) if done else 0)))
         output = Loose(req_ids=ids, req_id_to_index={i: k for k, i in enumerate(ids)}, sampled_token_ids=sampled, prompt_logprobs_dict={}, prompt_token_id_logprobs_dict={},
                        num_nans_in_logits=None, pooler_output=[], logprobs=None)
         stats = s.kv_cache_manager.make_prefix_cache_stats()
@@ -268,7 +291,15 @@ class Player:
             self.queries += getattr(stats, name + "queries", 0)
             self.hits += getattr(stats, name + "hits", 0)
         s.update_from_output(given, output)
+        if self.o.get("drafts"):
+            s.update_draft_token_ids(Loose(req_ids=ids, draft_token_ids=[[1] * self.o["drafts"] for _ in ids]))
         print(state(s), "queries", self.queries, "hits", self.hits, file=self.out)
+
+    def accepted(self, given, r):
+        n, drafts = 0, given.scheduled_spec_decode_tokens.get(r.request_id, [])
+        while n < len(drafts) and drafts[n] >= 0 and right(self.o, int(r.request_id), r.num_output_tokens + n):
+            n += 1
+        return n
 
     def table(self, who):
         return "/".join(f"{len(ids)}:{fnv(ids):016x}" for ids in self.s.kv_cache_manager.get_block_ids(who))

@@ -5,6 +5,7 @@
  *        play -p -v RELEASE SCRIPT          print what the model does
  *        play -r SEED STEPS RELEASE         write a random script
  *        play -g SEED STEPS RELEASE         the same, with layers of several kinds
+ *        play -d SEED STEPS RELEASE         the same, with drafts
  *        play -l SEED MODELS RELEASE        layers of random models, to be made groups of
  *
  * c blocks=40 block=16 seqs=8 batch=64 len=500 policy=fcfs long=0 whole=1 watermark=0 caching=1:
@@ -12,7 +13,9 @@
  * long_prefill_token_threshold, scheduler_reserve_full_isl, watermark in thousandths,
  * enable_prefix_caching; groups=KIND/block/window/states/checkpoint/spec/eagle,... retention=0
  * (-1: None) match=0 inflight=64 encoder=0: the groups, prefix_cache_retention_interval,
- * prefix_match_unit, max_in_flight_tokens, tokens of an encoder
+ * prefix_match_unit, max_in_flight_tokens, tokens of an encoder; drafts=0 lookahead=0 slots=0
+ * eagle=0 accept=0: num_speculative_tokens, num_lookahead_tokens, max_num_new_slots_for_drafting,
+ * use_eagle(), and how many of a thousand drafts are right
  * a ID OUTPUT 0 NAME:TOKENS...: a request arrives: its output tokens, and its prompt, made of the
  * beginnings of named texts. The output of request N is text 2^30 + N
  * s N: N steps
@@ -113,10 +116,12 @@ static uint64_t make_groups(struct vc_kv_group *k, uint64_t block, bool caching)
 	return n;
 }
 
-static void write_groups(const struct vc_kv_group *k, uint64_t n, uint64_t block, uint64_t batch)
+static void write_groups(const struct vc_kv_group *k, uint64_t n, uint64_t block, uint64_t batch,
+			 bool drafts)
 {
-	bool states = false, windows = false;
+	bool states = false, windows = false, within = false;
 	uint64_t match = block;
+	int retention;
 
 	printf(" groups=");
 	for (uint64_t g = 0; g < n; g++) {
@@ -125,39 +130,71 @@ static void write_groups(const struct vc_kv_group *k, uint64_t n, uint64_t block
 		       k[g].checkpoint, k[g].spec, k[g].eagle);
 		states |= k[g].kind == VC_KV_STATE;
 		windows |= k[g].kind == VC_KV_SLIDING;
+		within |= k[g].checkpoint > 0;
 	}
 	while (dice(2) && match > 1)
 		match /= 2;
-	printf(" retention=%d match=%" PRIu64 " inflight=%" PRIu64 " encoder=%" PRIu64,
-	       dice(3) ? 0 : dice(2) || !(states || windows) ? -1 : (int)(2 * block * dice(9)),
+	retention = dice(3) ? 0 : dice(2) || !(states || windows) ? -1 : (int)(2 * block * dice(9));
+	if (drafts && within) /* vLLM asserts: it looks for hashes of drafts */
+		retention = 0;
+	printf(" retention=%d match=%" PRIu64 " inflight=%" PRIu64 " encoder=%" PRIu64, retention,
 	       states && n > 1 ? match : 0, batch * (1 + dice(2)), 1 + dice(5 * block));
 }
 
-static void write_script(uint64_t steps, const char *release, bool groups)
+/* EAGLE, a draft model or n-grams. */
+static void write_drafts(const struct vc_serving_config *d)
 {
+	printf(" drafts=%" PRIu64 " lookahead=%" PRIu64 " slots=%" PRIu64 " eagle=%d accept=%"
+	       PRIu64, d->drafts, d->lookahead, d->draft_slots, d->eagle, 100 * dice(11));
+}
+
+static struct vc_serving_config make_drafts(struct vc_kv_group *k, uint64_t n, bool within)
+{
+	struct vc_serving_config d = { .drafts = 1 + dice(6) };
+	uint64_t kind = dice(4);
+
+	d.lookahead = kind ? d.drafts : 0;
+	d.draft_slots = kind == 1;
+	d.eagle = kind > 1;
+	k[0].eagle = d.eagle && (k[0].kind == VC_KV_FULL || k[0].kind == VC_KV_SLIDING);
+	for (uint64_t g = 0; g < n; g++) {
+		k[g].states = k[g].kind == VC_KV_STATE ? d.drafts : 0;
+		k[g].checkpoint *= within;
+	}
+	return d;
+}
+
+static void write_script(uint64_t steps, const char *release, char mode)
+{
+	struct vc_serving_config drafts = { .drafts = 0 };
+	bool groups = mode != 'r';
 	static struct made of[TEXTS];
 	struct vc_vllm_rules rules;
 	uint64_t block = 1u << dice(6), blocks = 4 + dice(dice(3) ? 60 : 600), id = 0;
 	uint64_t most = (blocks - 1) * block, rate, batch, caching = dice(8) != 0, n,
 		 whole = 0;
-	struct vc_kv_group group[VC_KV_GROUPS];
+	struct vc_kv_group group[VC_KV_GROUPS] = { { .spec = 0 } };
 
 	if (vc_vllm_rules_for(release, &rules) < 0 || (groups && !rules.groups))
 		die("not a known release", release);
 	n = groups ? make_groups(group, block, caching) : 0;
+	if (mode == 'd')
+		drafts = make_drafts(group, n, rules.resent); /* 0.31 asserts with both */
 	for (uint64_t g = 0; g < n; g++)
 		whole += group[g].kind == VC_KV_FULL || dice(3) == 0;
 	blocks *= 1 + n / 2;
 	most = n ? 2 + (blocks - 1) * block / (whole + 1) : most; /* mostly it fits alone */
 	most = dice(2) ? most : 2 + dice(most - 1);
-	batch = 1 + dice(dice(2) ? 64 : 2000);
+	batch = 1 + dice(dice(2) ? 64 : 2000) + (mode == 'd' ? 8 : 0);
 	printf("c blocks=%" PRIu64 " block=%" PRIu64 " seqs=%" PRIu64 " batch=%" PRIu64
 	       " len=%" PRIu64 " policy=fcfs long=%" PRIu64 " whole=%d watermark=%" PRIu64
 	       " caching=%d", blocks, block, 1 + dice(dice(2) ? 8 : 64), batch, most,
-	       dice(3) ? 0 : 1 + dice(most), dice(4) != 0,
+	       dice(3) || mode == 'd' ? 0 : 1 + dice(most), dice(4) != 0,
 	       rules.watermark && !dice(3) ? dice(400) : 0, caching != 0);
 	if (groups)
-		write_groups(group, n, block, batch);
+		write_groups(group, n, block, batch, drafts.drafts > 0);
+	if (drafts.drafts)
+		write_drafts(&drafts);
 	puts("");
 	rate = 1 + dice(12);
 	while (steps) {
@@ -352,6 +389,7 @@ static void configure(struct play *p, const char *line)
 {
 	static struct vc_kv_group group[VC_KV_GROUPS];
 	size_t groups = read_groups(group, line);
+	bool drafts = strstr(line, " drafts=");
 	const struct vc_serving_config k = {
 		.version = p->release, .blocks = value_of(line, " blocks="),
 		.block_size = value_of(line, " block="), .max_seqs = value_of(line, " seqs="),
@@ -365,6 +403,11 @@ static void configure(struct play *p, const char *line)
 		.match = groups ? value_of(line, " match=") : 0,
 		.in_flight = groups ? value_of(line, " inflight=") : 0,
 		.encoder = groups ? value_of(line, " encoder=") : 0,
+		.drafts = drafts ? value_of(line, " drafts=") : 0,
+		.lookahead = drafts ? value_of(line, " lookahead=") : 0,
+		.draft_slots = drafts ? value_of(line, " slots=") : 0,
+		.eagle = drafts && value_of(line, " eagle="),
+		.acceptance = drafts ? (double)value_of(line, " accept=") / 1000 : 0,
 	};
 
 	ok(p, vc_serving_init(&p->s, &k, &p->requests, &p->err));
@@ -502,9 +545,9 @@ int main(int argc, char **argv)
 	uint64_t sum[4] = { 0 };
 	int scripts = 0;
 
-	if (argc == 5 && (!strcmp(argv[1], "-r") || !strcmp(argv[1], "-g"))) {
+	if (argc == 5 && argv[1][0] == '-' && argv[1][1] && strchr("rgd", argv[1][1])) {
 		state = strtoull(argv[2], NULL, 10) * 0x9e3779b97f4a7c15u + 1;
-		write_script(strtoull(argv[3], NULL, 10), argv[4], argv[1][1] == 'g');
+		write_script(strtoull(argv[3], NULL, 10), argv[4], argv[1][1]);
 		return 0;
 	}
 	if (argc == 5 && !strcmp(argv[1], "-l")) {
@@ -518,7 +561,7 @@ int main(int argc, char **argv)
 	}
 	if (argc < 5 || strcmp(argv[1], "-v") || argc % 2 == 0)
 		die("usage", "-v RELEASE SCRIPT RESULT..., -p -v RELEASE SCRIPT, "
-			     "-r or -g SEED STEPS RELEASE");
+			     "-r, -g or -d SEED STEPS RELEASE");
 	for (int i = 3; i + 1 < argc; i += 2, scripts++)
 		play(argv[2], argv[i], argv[i + 1], sum);
 	printf("%d scripts, %" PRIu64 " operations, %" PRIu64 " preemptions, %" PRIu64

@@ -73,7 +73,8 @@ static const struct vc_option options[] = {
 	{ 0, "values", VC_O_TEXT, AT(values), "on|off",
 	  "compute small tensors, so that decisions taken from them are right", "on" },
 	{ 0, "expert-skew", VC_O_REAL, AT(expert_skew), "K",
-	  "the first expert of --rank gets K times its share of the tokens", "1" },
+	  "the first expert of --rank gets K times its share of the tokens; 0: find the K that dies",
+	  "1" },
 	{ 0, "host-weights", VC_O_TEXT, AT(host_weights), "real|untouched",
 	  "untouched: what initialises large weights in the host's memory writes nothing, so "
 	  "they take none of it", "real" },
@@ -126,9 +127,9 @@ static char **program_line(const struct vc_dryrun_config *c, const char *python,
 
 static int check_world(const struct vc_dryrun_config *c, struct vc_error *err)
 {
-	if (!(c->expert_skew >= 1))
+	if (!(c->expert_skew >= 1) && c->expert_skew != 0)
 		return vc_fail(err, VC_EUSAGE, "--expert-skew goes from 1 (each expert as often), "
-			       "not %g", c->expert_skew);
+			       "0 looks for the one that dies, not %g", c->expert_skew);
 	if (c->world == VC_NOT_GIVEN)
 		return c->rank || c->roles ?
 			       vc_fail(err, VC_EUSAGE, "--rank and --roles need --world N, the "

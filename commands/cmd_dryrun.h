@@ -48,6 +48,7 @@ struct vc_dryrun_outcome {
 	struct vc_dryrun_experts { /* of a second run, with other tokens at this rank's experts */
 		bool made;
 		uint64_t peak;
+		double lives, dies; /* times its share that fit, and do not; 0: not looked for */
 	} experts;
 	bool fits_with_more; /* it ran out, and a second run with the margin more did not */
 	size_t n_unknown;          /* what was answered with a bound or a guess */
@@ -73,7 +74,7 @@ struct vc_dryrun {
 	uint64_t first_steps;      /* of the optimizers of rank 0, which was played before */
 	char role[VC_DRYRUN_ROLE]; /* what makes that rank another one than rank 0 */
 	uint64_t total, context, beside; /* beside: memory of other processes */
-	double skew;               /* --expert-skew; 1: each expert gets as many tokens */
+	double skew;               /* --expert-skew; 1: each expert gets as many; 0: look for it */
 	bool up;                   /* fresh addresses go up */
 	char *out;                 /* the recording; NULL: none made */
 	time_t started;

@@ -17,7 +17,7 @@ static int add_options(const struct vc_dryrun_config *c, struct vc_program *p,
 		{ "--addresses", c->addresses, "both" } };
 	char value[24];
 
-	if (c->expert_skew > 1) {
+	if (c->expert_skew > 1 || c->expert_skew == 0) {
 		snprintf(value, sizeof(value), "%g", c->expert_skew);
 		VC_TRY(vc_texts_add(&p->option, NULL, "--expert-skew", err));
 		VC_TRY(vc_texts_add(&p->option, NULL, value, err));

@@ -93,6 +93,8 @@ static int put_order(struct vc_error *err)
 	return setenv("PYTHONHASHSEED", "0", 0) < 0 ? vc_nomem(err, "the environment") : VC_OK;
 }
 
+enum { MOST_SKEWS = 16 }; /* dry runs that look for the one that dies */
+
 /* How many times its share an expert of that rank gets. */
 static int put_skew(double skew, uint64_t rank, struct vc_error *err)
 {
@@ -240,17 +242,17 @@ static int run_with_more(const struct vc_dryrun_run *r, char **argv, struct vc_e
 	return rc < 0 ? rc : o->code;
 }
 
-/* How much the rank needs if tokens go elsewhere: all to an expert of its own, or, where they went
- * by --expert-skew, to each expert as many. Other ranks say what it says: they were played with
- * other tokens. There is room for whatever it takes. */
-static int run_with_other_experts(const struct vc_dryrun_run *r, char **argv, struct vc_error *err)
+/* How much the rank needs if an expert of its own gets so many times its share. Other ranks say
+ * what it says: they were played with other tokens. There is room for whatever it takes. */
+static int run_with_experts(const struct vc_dryrun_run *r, char **argv, double skew,
+			    struct vc_dryrun_experts *out, struct vc_error *err)
 {
 	struct vc_dryrun_outcome other = { 0 };
 	struct vc_dryrun *d = r->d;
 	char log[600];
 	snprintf(log, sizeof log, "%s/aside.log", r->stage->dir);
 	vc_world_forget(r->stage->dir, d->rank);
-	VC_TRY(put_skew(d->skew > 1 ? 1 : 1e9, d->rank, err));
+	VC_TRY(put_skew(skew, d->rank, err));
 	VC_TRY(vc_put("VRAMCAST_NULL_OWN_WORD", "1", err));
 	VC_TRY(vc_put_number("VRAMCAST_NULL_TOTAL", d->total + (UINT64_C(1) << 40), err));
 	int rc = run_plain(argv, log, err);
@@ -258,8 +260,39 @@ static int run_with_other_experts(const struct vc_dryrun_run *r, char **argv, st
 	unsetenv("VRAMCAST_NULL_OWN_WORD");
 	VC_TRY(put_skew(d->skew, d->rank, err));
 	VC_TRY(vc_put_number("VRAMCAST_NULL_TOTAL", d->total, err));
-	d->o.experts = (struct vc_dryrun_experts){ rc == 0 && !other.refused, other.peak };
+	*out = (struct vc_dryrun_experts){ .made = rc == 0 && !other.refused, .peak = other.peak };
 	return rc < 0 ? rc : 0;
+}
+
+/* How many times its share the rank survives: twice as many until it dies, then between. */
+static int find_skew(const struct vc_dryrun_run *r, char **argv, struct vc_error *err)
+{
+	struct vc_dryrun *d = r->d;
+	struct vc_dryrun_experts *at = &d->o.experts;
+	double lives = 1, dies = 0;
+	for (int runs = 0; runs < MOST_SKEWS && (!dies || dies > 1.05 * lives); runs++) {
+		double skew = dies ? (lives + dies) / 2 : 2 * lives;
+		struct vc_dryrun_experts got;
+		VC_TRY(run_with_experts(r, argv, skew, &got, err));
+		if (!got.made)
+			return 0;
+		*(got.peak + d->context + d->beside > d->total ? &dies : &lives) = skew;
+	}
+	at->lives = lives;
+	at->dies = dies;
+	return 0;
+}
+
+/* Tokens go elsewhere: all to an expert of its own, or, where they went by --expert-skew, to each
+ * expert as many. */
+static int run_with_other_experts(const struct vc_dryrun_run *r, char **argv, struct vc_error *err)
+{
+	struct vc_dryrun *d = r->d;
+	VC_TRY(run_with_experts(r, argv, d->skew > 1 ? 1 : 1e9, &d->o.experts, err));
+	if (d->skew >= 1 || !d->o.experts.made ||
+	    d->o.experts.peak + d->context + d->beside <= d->total)
+		return 0;
+	return find_skew(r, argv, err);
 }
 
 /* Both orders of addresses: by the model where it reproduces the recording, else, when the user

@@ -218,6 +218,19 @@ static double gib(uint64_t bytes)
 	return (double)bytes / (double)(1ull << 30);
 }
 
+static void say_experts(const struct vc_dryrun *run)
+{
+	const struct vc_dryrun_experts *e = &run->o.experts;
+	fprintf(stderr, "  verdict: undecided; %.2f GiB if each expert gets as many tokens, %.2f "
+		"GiB if one of this rank gets %s, of %.2f GiB", gib(with_experts(run, false)),
+		gib(with_experts(run, true)),
+		run->skew > 1 ? "that many times its share" : "all of them", gib(run->total));
+	if (e->dies > 0)
+		fprintf(stderr, "; it fits with %.3g times its share, not with %.3g", e->lives,
+			e->dies);
+	fputc('\n', stderr);
+}
+
 static void say_undecided(const struct vc_dryrun *run)
 {
 	const struct vc_dryrun_outcome *o = &run->o;
@@ -232,11 +245,7 @@ static void say_undecided(const struct vc_dryrun *run)
 			"rank 0 made %llu: it did not do its work\n",
 			(unsigned long long)run->first_steps);
 	else if (o->experts.made)
-		fprintf(stderr, "  verdict: undecided; %.2f GiB if each expert gets as many "
-			"tokens, %.2f GiB if one of this rank gets %s, of %.2f GiB\n",
-			gib(with_experts(run, false)), gib(with_experts(run, true)),
-			run->skew > 1 ? "that many times its share" : "all of them",
-			gib(run->total));
+		say_experts(run);
 	else
 		fprintf(stderr, "  verdict: undecided; it fits with %.2f GiB left if the ranks "
 			"that were not played hold what those do that were\n",
@@ -531,6 +540,10 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 		      with_experts(run, false));
 	vc_emit_bytes(vc_emit_known(e, o->experts.made), "experts_skewed", NULL,
 		      with_experts(run, true));
+	if (o->experts.dies > 0) {
+		vc_emit_real(e, "skew_that_fits", NULL, o->experts.lives);
+		vc_emit_real(e, "skew_that_dies", NULL, o->experts.dies);
+	}
 	vc_emit_uint(e, "refused", NULL, o->refused);
 	vc_emit_bytes(e, "largest_refused", NULL, o->largest_refused);
 	vc_emit_bool(e, "both_address_orders", NULL, both);

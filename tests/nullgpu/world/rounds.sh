@@ -73,6 +73,16 @@ r = json.load(open('$TMP/r.json'))['runs'][0]
 assert (r['verdict'], r['experts_even'], r['experts_skewed']) == ('undecided', r['peak_used'], r['peak_used'] + (380 << 20)), r"
 program "$experts" --expert-skew 3
 expect "... with --expert-skew the other end" 0 '' 'undecided; 0.53 GiB if each expert gets as many tokens, 0.90 GiB if one of this rank gets that many times its share'
+# 20 + k x 100 MiB beside a context of 500 MiB, on a card of 1 GiB: 5.04 times is the most.
+program "$(echo "$experts" | sed 's/ask(20 .*/k = float(os.environ["VRAMCAST_NULL_EXPERT_SKEW"].split()[0])\
+ask(int(100 * min(max(k, 1), 32)))/')" --expert-skew 0
+expect "which skew the rank survives is looked for" 0 '' 'it fits with 5 times its share, not with 5\.25'
+check "... in JSON too" "$py" -c "
+import json
+r = json.load(open('$TMP/r.json'))['runs'][0]
+assert r['skew_that_fits'] < 5.1 < r['skew_that_dies'] * 1.05 and r['skew_that_dies'] <= 1.05 * r['skew_that_fits'], r"
+program "$experts" --expert-skew 0.5
+expect "a skew below 1 is none" 2 '' '0 looks for the one that dies'
 program 'driver.vc_null_ranks_decide(b"a message of another rank, read at x.py:1")'
 check "... where no router chose there is none" "$py" -c "
 import json

@@ -73,8 +73,8 @@ static const struct vc_option options[] = {
 	{ 0, "values", VC_O_TEXT, AT(values), "on|off",
 	  "compute small tensors, so that decisions taken from them are right", "on" },
 	{ 0, "expert-skew", VC_O_REAL, AT(expert_skew), "K",
-	  "the first expert of --rank gets K times its share of the tokens; 0: find the K that dies",
-	  "1" },
+	  "the first expert of --rank gets K times its share of the tokens; 0: find the K that "
+	  "dies", "1" },
 	{ 0, "host-weights", VC_O_TEXT, AT(host_weights), "real|untouched",
 	  "untouched: what initialises large weights in the host's memory writes nothing, so "
 	  "they take none of it", "real" },

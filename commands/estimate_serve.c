@@ -55,6 +55,12 @@ static void graphs(const struct vc_serve_ask *a, const struct vc_serving_model *
 						 nodes * 34e3 + (256u << 20) };
 }
 
+/* Cards of a server that NVLink joins: NCCL keeps buffers for each channel of it. */
+static bool is_linked(const struct answer *w)
+{
+	return w->tp > 1 && w->card && w->card->total >= 70ull << 30;
+}
+
 static void add_up(const struct vc_serve_ask *a, const struct vc_serving_model *m,
 		   struct answer *w)
 {
@@ -67,6 +73,8 @@ static void add_up(const struct vc_serve_ask *a, const struct vc_serving_model *
 		w->term[WEIGHTS] = (struct need){ weights, weights, weights };
 	activations(m, w);
 	w->term[LIBRARIES] = (struct need){ 64u << 20, 300u << 20, 1100u << 20 };
+	if (is_linked(w)) /* vllm-project/vllm#10511; over PCIe 0.2 GiB, #14447 */
+		w->term[LIBRARIES] = (struct need){ 200u << 20, 1024u << 20, 3600u << 20 };
 	graphs(a, m, w);
 	w->sum = (struct need){ 0, 0, 0 };
 	for (int i = 0; i < (w->server.minor < 21 ? GRAPHS : TERMS); i++) {
@@ -270,7 +278,9 @@ static void emit_terms(struct vc_emit *e, const struct vc_serving_model *m, cons
 	static const char *const label[] = { "weights", "activations", "libraries",
 					     "CUDA graphs" };
 	const char *source[] = { m->from, "one step of max_num_batched_tokens; logits of "
-				 "max_num_seqs", "0.06 .. 1.1 GiB in published logs",
+				 "max_num_seqs", is_linked(w) ?
+				 "0.2 .. 3.6 GiB in published logs, NCCL over NVLink" :
+				 "0.06 .. 1.1 GiB in published logs",
 				 w->server.minor < 21 ? "not in vLLM's account before 0.21" :
 				 "4 .. 34 kB a node" };
 

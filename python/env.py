@@ -6,6 +6,7 @@ versions NAME GOOD BAD.
 PyTorch itself comes without the libraries of CUDA, whose place the null GPU takes, but with the cuDNN that it requires, which is
 asked for plans, and with its torchvision. Packages come from where pip and uv are told to look."""
 import hashlib
+import importlib.metadata
 import json
 import os
 import re
@@ -35,6 +36,15 @@ def bytes_of(url):
         return 0
 
 
+def pip_for(python):
+    """The pip of this Python where it can install for another (22.3): a copy for each environment takes seconds. Else theirs."""
+    try:
+        can = tuple(int(n) for n in importlib.metadata.version("pip").split(".")[:2]) >= (22, 3)
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        can = False
+    return [sys.executable, "-m", "pip", "--python", python] if can else [python, "-m", "pip"]
+
+
 def plan(pip, *requirements, **more):
     """What pip would install for them: [(name, version, url, requirements)]."""
     report = run(*pip, "install", "--quiet", "--dry-run", "--report", "-", *requirements, stdout=subprocess.PIPE, **more).stdout
@@ -60,9 +70,9 @@ class Torch:
         self.path = self.python
 
     def plan(self):
+        pip = self.pip = pip_for(self.python)
         run(*([self.uv, "venv", "--quiet", "--seed", "--python", sys.executable, self.here] if self.uv else
-              [sys.executable, "-m", "venv", self.here]))
-        pip = [self.python, "-m", "pip"]
+              [sys.executable, "-m", "venv", *(["--without-pip"] if pip[0] == sys.executable else []), self.here]))
         wanted = self.version if self.version.endswith(".whl") else f"torch=={self.version}" + (".*" if self.version.count(".") < 2 else "")
         try:  # with the torchvision that was built for it: another one ends the process
             rows = plan(pip, "--ignore-installed", wanted, "torchvision", stderr=subprocess.DEVNULL)
@@ -80,7 +90,7 @@ class Torch:
 
     def make(self):
         install = ([self.uv, "pip", "install", "--quiet", "--python", self.python] if self.uv else
-                   [self.python, "-m", "pip", "install", "--quiet"])
+                   [*self.pip, "install", "--quiet"])
         run(*install, *self.rest, "numpy", *(["pillow"] if any("torchvision" in a for a in self.alone) else []))
         run(*install, "--no-deps", self.wanted, *self.alone)
         site = run(self.python, "-c", "import site; print(site.getsitepackages()[0])", stdout=subprocess.PIPE).stdout.strip()

@@ -2,9 +2,6 @@
 /* vramcast.c - front door: global options, the command table, exit codes. */
 #include <malloc.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "commands/ask_cudnn.h"

@@ -10,7 +10,6 @@
 #include "commands/made_changes.h"
 #include "commands/own_program.h"
 #include "common/json.h"
-#include "common/vec.h"
 #include "simulator/session/request.h"
 
 /* One program at a time: each takes a core and some gigabytes. */

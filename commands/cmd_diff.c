@@ -4,7 +4,6 @@
 #include "commands/kept_run.h"
 #include "commands/sides.h"
 #include "common/param.h"
-#include "common/site.h"
 #include "simulator/findings/findings.h"
 #include "simulator/advise/report.h"
 

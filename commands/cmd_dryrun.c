@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dryrun.c - vramcast dryrun: a program on a card that is not there. */
 #define _GNU_SOURCE /* asprintf */
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/opt.h"
-#include "common/param.h"
 #include "commands/cmd_dryrun_grid.h"
 #include "commands/cmd_dryrun_run.h"
 #include "commands/environments.h"

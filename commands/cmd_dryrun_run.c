@@ -12,7 +12,6 @@
 
 #include "commands/cmd_dryrun_run.h"
 #include "commands/put.h"
-#include "commands/run_and_write.h"
 #include "commands/trial.h"
 #include "common/vec.h"
 #include "tracer/process.h"

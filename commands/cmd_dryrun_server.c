@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dryrun_server.c - a server does not end by itself: it is run by a program that ends it when
  * it is ready (nullgpu/python/vramcast_null_server.py). */
-#include <inttypes.h>
 #include <unistd.h>
 
 #include "commands/cmd_dryrun.h"

@@ -10,7 +10,6 @@
 #include "commands/mcp_text.h"
 #include "commands/trial.h"
 #include "common/opt.h"
-#include "common/system.h"
 #include "simulator/time/time.h"
 #include "simulator/time/time_speeds.h"
 

@@ -16,7 +16,6 @@
 #include "common/emit.h"
 #include "common/journal.h"
 #include "common/opt.h"
-#include "common/param.h"
 #include "common/pattern.h"
 #include "common/vec.h"
 #include "simulator/replay/cards.h"

@@ -17,7 +17,6 @@
 #include "simulator/search/allocators.h"
 #include "simulator/time/time.h"
 #include "simulator/session/whatif.h"
-#include "visualize/spark.h"
 
 struct config {
 	struct vc_run_options run;

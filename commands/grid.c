@@ -9,7 +9,6 @@
 #include "commands/environments.h"
 #include "common/emit.h"
 #include "common/param.h"
-#include "common/vec.h"
 #include "common/workers.h"
 
 enum { MOST_PLACES = 64 }; /* environments of one grid */

@@ -15,7 +15,6 @@
 #include "commands/trial.h"
 #include "common/emit.h"
 #include "common/value.h"
-#include "common/vec.h"
 #include "simulator/session/job.h"
 
 enum { SPARE = 3600 }; /* seconds in which what was used is not forgotten: somebody may be at it */

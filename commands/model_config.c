@@ -3,7 +3,6 @@
  * them (models/TYPE/modeling_TYPE.py); a test holds the sums to those of published models. */
 #include "commands/model_config.h"
 
-#include "common/param.h"
 #include "common/value.h"
 
 /* Kinds, by "model_type". Where the file does not say, the class of the configuration does. */

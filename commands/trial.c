@@ -15,7 +15,6 @@
 #include "commands/own_program.h"
 #include "common/meta.h"
 #include "common/system.h"
-#include "common/vec.h"
 
 enum { WORDS = 16 };
 

@@ -2,7 +2,6 @@
 /* made_up.c - numbers in device memory that ranks which do not run would have decided. Whoever
  * reads one on the host may decide a size by it: the report names the call that it came from. */
 #include "nullgpu/null.h"
-#include "nullgpu/usage.h"
 
 #include <pthread.h>
 

@@ -7,7 +7,6 @@
  * Numbers are those of its public cudnn_graph.h. */
 #define _GNU_SOURCE
 #include "nullgpu/plans_cudnn.h"
-#include "common/vec.h"
 
 #include <dlfcn.h>
 

@@ -139,7 +139,7 @@ TESTS += tests/whatif/truth.sh
 bench-oracle: $(BUILD)/tests/oracle-bench ## speed against the real allocator
 	$(Q)ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle/build.sh 2.9.1 2.15.0
 	$(Q)for v in 2.9.1 2.15.0; do $(BUILD)/tests/oracle-bench '$(ORACLE_CACHE)'/build/$$v/oracle $$v || exit 1; done
-$(BUILD)/tests/oracle-%-play: tests/oracle-%/play.c tests/support/play.c $(BUILD)/libvramcast.a
+$(BUILD)/tests/oracle-%-play: tests/oracle-%/play.c tests/support/play.c tests/support/dice.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
@@ -161,19 +161,19 @@ check-all: $(BUILD)/tests/oracle-sglang-play
 TESTS += tests/oracle-sglang/sglang.sh
 check-oracle-sglang: $(BUILD)/tests/oracle-sglang-play ## estimate --sglang against SGLang's own code (fetches wheels)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-sglang/check.sh
-$(BUILD)/tests/oracle-xpu-play: tests/oracle-xpu/play.c $(BUILD)/libvramcast.a
+$(BUILD)/tests/oracle-xpu-play: tests/oracle-xpu/play.c tests/support/dice.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 check-all: $(BUILD)/tests/oracle-xpu-play
 TESTS += tests/oracle-xpu/xpu.sh
 check-oracle-xpu: $(BUILD)/tests/oracle-xpu-play ## the torch model for XPU against PyTorch's source (fetches it)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-xpu/check.sh
 .PHONY: check-oracle bench-oracle check-oracle-bfc check-oracle-rmm check-oracle-vllm check-oracle-sglang check-oracle-xpu
-$(BUILD)/tests/oracle-pools-play: tests/oracle-pools/play.c $(BUILD)/libvramcast.a
+$(BUILD)/tests/oracle-pools-play: tests/oracle-pools/play.c tests/support/dice.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 check-all: $(BUILD)/tests/oracle-pools-play
 TESTS += tests/oracle-pools/pools.sh
 check-oracle-cupy: $(BUILD)/tests/oracle-pools-play ## the cupy model against CuPy's own pool (fetches a wheel)

@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -8,7 +8,6 @@
 #include "tracer/marks.h"
 #include "tracer/names.h"
 #include "tracer/recorder.h"
-#include "tracer/torch.h"
 
 enum { CALLBACKS = 1 };              /* NvtxExportTableID */
 enum { CORE = 1, CORE2 = 5 };        /* NvtxCallbackModule */

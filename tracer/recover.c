@@ -7,7 +7,6 @@
 
 #include "common/codec.h"
 #include "common/io.h"
-#include "common/vec.h"
 #include "tracer/stream.h"
 
 enum { BATCH = 1024 };

@@ -4,7 +4,6 @@
 #include "visualize/classify.h"
 
 #include "common/sort.h"
-#include "visualize/ledger.h"
 
 static int compare_keys(const void *a, const void *b)
 {

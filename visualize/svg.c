@@ -6,7 +6,6 @@
 
 #include "common/vec.h"
 #include "visualize/metric.h"
-#include "visualize/theme.h"
 
 void vc_svg_fini(struct vc_svg *s)
 {

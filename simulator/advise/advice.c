@@ -7,7 +7,6 @@
 #include "common/torch_names.h"
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/replay/transform.h"
-#include "simulator/session/whatif.h"
 #include "simulator/time/time.h"
 
 /* The band of the card within which nothing is said: README, "recommended" of fit lies in it. */

@@ -3,7 +3,6 @@
 #include "common/torch_names.h"
 #include "simulator/anatomy/period.h"
 
-#include "common/vec.h"
 
 /* What comes before the first forward pass is not of the first iteration. */
 bool vc_named_first(struct vc_anatomy_work *w)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* several.c - what there is to say about runs beside each other; see findings.h. */
-#include <math.h>
 
 #include "common/emit.h"
 #include "common/format.h"

@@ -3,7 +3,6 @@
 #include "simulator/session/ground.h"
 
 #include "common/map.h"
-#include "common/vec.h"
 #include "simulator/replay/calls.h"
 
 /* ---- which ---- */

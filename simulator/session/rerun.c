@@ -2,7 +2,6 @@
 /* rerun.c - see rerun.h */
 #include "simulator/session/rerun.h"
 
-#include <math.h>
 
 #include "simulator/replay/transform.h"
 #include "simulator/session/carry.h"

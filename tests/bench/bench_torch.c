@@ -9,8 +9,7 @@
 #include <time.h>
 
 #include "simulator/replay/engine.h"
-#include "simulator/replay/model.h"
-#include "training.h"
+#include "world.h"
 
 enum { ROUNDS = 20 }; /* of the made-up training in a trace */
 
@@ -21,15 +20,6 @@ static double now(void)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* whatever runs beside it */
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
-
-struct world {
-	struct vc_model m;
-	struct vc_device_config device;
-	struct vc_streams streams;
-	struct vc_block *block;
-};
-
-static const uint64_t default_stream[1] = { 0 };
 
 static void open_world(struct world *w, const char *conf, const char *version, uint32_t slots)
 {
@@ -50,32 +40,6 @@ static void open_world(struct world *w, const char *conf, const char *version, u
 	    vc_params_parse(type->params, config, NULL, &err) < 0 || type->init(&w->m, &err) < 0) {
 		fprintf(stderr, "bench: %s\n", err.message);
 		exit(2);
-	}
-}
-
-static void close_world(struct world *w)
-{
-	w->m.type->fini(&w->m);
-	vc_device_free_all(w->m.device);
-	free(w->m.state);
-	free((void *)(uintptr_t)w->m.config);
-	free(w->block);
-}
-
-static void play(struct world *w, const struct program *p)
-{
-	struct vc_error err;
-
-	for (size_t k = 0; k < p->n; k++) {
-		const struct step *s = &p->s[k];
-
-		if (s->size) {
-			struct vc_request rq = { .id = s->slot + 1, .size = s->size };
-
-			w->m.type->alloc(&w->m, &rq, &w->block[s->slot], &err);
-		} else {
-			w->m.type->free(&w->m, &w->block[s->slot]);
-		}
 	}
 }
 

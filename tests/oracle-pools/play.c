@@ -20,36 +20,21 @@
 
 #include "common/vec.h"
 #include "simulator/replay/model.h"
+#include "tests/support/dice.h"
 
 #define MOST 200000 /* highest number of a block */
 #define LINE 256
 #define MIB (1ull << 20)
 
-static void die(const char *what, const char *which)
-{
-	fprintf(stderr, "play: %s: %s\n", what, which);
-	exit(2);
-}
-
 /* ---- a random script ---- */
-static uint64_t state;
-
-static uint64_t dice(uint64_t sides) /* xorshift64*: the same everywhere */
-{
-	state ^= state >> 12;
-	state ^= state << 25;
-	state ^= state >> 27;
-	return (state * 2685821657736338717ull >> 11) % sides;
-}
-
 static uint64_t some_size(uint64_t style, const uint64_t *often)
 {
 	switch (style) {
-	case 0: return 1 + dice(20000);
-	case 1: return MIB + dice(300 * MIB);
-	case 2: return 1 + dice(512ull << dice(21));
-	case 3: return often[dice(24)];
-	default: return dice(3) ? often[dice(24)] : 512 * dice(5000); /* 0 as well */
+	case 0: return 1 + play_dice(20000);
+	case 1: return MIB + play_dice(300 * MIB);
+	case 2: return 1 + play_dice(512ull << play_dice(21));
+	case 3: return often[play_dice(24)];
+	default: return play_dice(3) ? often[play_dice(24)] : 512 * play_dice(5000); /* 0 as well */
 	}
 }
 
@@ -57,11 +42,11 @@ static void header(void)
 {
 	static const uint64_t totals[] = { 40 * MIB, 700 * MIB, 3072 * MIB + 12345, 24576 * MIB };
 	static const char *const va[] = { "inc", "dec", "fit", "mix" };
-	uint64_t total = totals[dice(4)], limits[] = { 0, 0, total / 2 + 777, total * 2 };
+	uint64_t total = totals[play_dice(4)], limits[] = { 0, 0, total / 2 + 777, total * 2 };
 	uint64_t units[] = { MIB, 8 * MIB, 256 * MIB, 1024 * MIB };
 
 	printf("total %" PRIu64 " limit %" PRIu64 " unit %" PRIu64 " va %s\n", total,
-	       limits[dice(4)], units[dice(4)], va[dice(4)]);
+	       limits[play_dice(4)], units[play_dice(4)], va[play_dice(4)]);
 }
 
 static void write_script(uint64_t seed, uint64_t operations, uint64_t streams)
@@ -70,32 +55,31 @@ static void write_script(uint64_t seed, uint64_t operations, uint64_t streams)
 	uint64_t style, grow;
 
 	if (!live || operations > MOST)
-		die("more operations than a script holds", "-r");
-	state = seed * 0x9e3779b97f4a7c15ull + 88172645463325252ull;
-	dice(2);
+		play_die("more operations than a script holds", "-r");
+	play_seed(seed);
 	header();
 	for (int i = 0; i < 24; i++)
-		often[i] = 1 + dice(dice(2) ? 5000 : 60 * MIB);
-	style = dice(5);
-	grow = 52 + dice(8);
+		often[i] = 1 + play_dice(play_dice(2) ? 5000 : 60 * MIB);
+	style = play_dice(5);
+	grow = 52 + play_dice(8);
 	for (uint64_t k = 0; k < operations; k++) {
-		if (!dice(120)) { /* a step ends: nearly everything goes */
-			for (; n > dice(4) && k < operations; k++)
+		if (!play_dice(120)) { /* a step ends: nearly everything goes */
+			for (; n > play_dice(4) && k < operations; k++)
 				printf("f %" PRIu64 "\n", live[--n]);
-			style = dice(5);
-		} else if (!dice(300)) {
-			printf("o %" PRIu64 "\n", dice(2) ? 0 : dice(600 * MIB));
-		} else if (!dice(200)) {
+			style = play_dice(5);
+		} else if (!play_dice(300)) {
+			printf("o %" PRIu64 "\n", play_dice(2) ? 0 : play_dice(600 * MIB));
+		} else if (!play_dice(200)) {
 			printf("t 0\n");
-		} else if (n && dice(100) >= grow) {
-			uint64_t i = dice(3) ? n - 1 : dice(n);
+		} else if (n && play_dice(100) >= grow) {
+			uint64_t i = play_dice(3) ? n - 1 : play_dice(n);
 
 			printf("f %" PRIu64 "\n", live[i]);
 			live[i] = live[--n];
 		} else {
 			live[n++] = ++id;
 			printf("a %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", id,
-			       some_size(style, often), dice(streams));
+			       some_size(style, often), play_dice(streams));
 		}
 	}
 	free(live);
@@ -119,7 +103,7 @@ static void add(struct lines *l, const char *fmt, ...)
 	va_list ap;
 
 	if (!vc_vec_room(l->at, l->cap, l->n + 1))
-		die("no memory", "lines");
+		play_die("no memory", "lines");
 	va_start(ap, fmt);
 	vsnprintf(l->at[l->n++], LINE, fmt, ap);
 	va_end(ap);
@@ -149,7 +133,7 @@ static void begin(struct player *p, const char *model, const char *head)
 
 	if (sscanf(head, "total %" SCNu64 " limit %" SCNu64 " unit %" SCNu64 " va %7s", &total,
 		   &limit, &unit, policy) != 4)
-		die("not a script", head);
+		play_die("not a script", head);
 	while (va < 4 && strcmp(names[va], policy))
 		va++;
 	d.total = total;
@@ -158,7 +142,7 @@ static void begin(struct player *p, const char *model, const char *head)
 	p->streams = (struct vc_streams){ handles, 4 };
 	p->m.type = vc_model_by_name(model);
 	if (!p->m.type)
-		die("no such model", model);
+		play_die("no such model", model);
 	p->m.streams = &p->streams;
 	p->m.config = calloc(1, p->m.type->config_size);
 	p->m.state = calloc(1, p->m.type->state_size);
@@ -168,7 +152,7 @@ static void begin(struct player *p, const char *model, const char *head)
 	if (!p->m.config || !p->m.state || !p->m.device || !p->block || !p->live ||
 	    vc_params_parse(p->m.type->params, (void *)(uintptr_t)p->m.config, conf, &err) < 0 ||
 	    p->m.type->init(&p->m, &err) < 0)
-		die(conf, err.message);
+		play_die(conf, err.message);
 	vc_device_listen(p->m.device, on_device, p);
 }
 
@@ -189,7 +173,7 @@ static void do_alloc(struct player *p, uint64_t id, uint64_t size, uint32_t stre
 	int r = p->m.type->alloc(&p->m, &rq, &p->block[id], &err);
 
 	if (r < 0)
-		die("alloc", err.message);
+		play_die("alloc", err.message);
 	p->refused += r == VC_REFUSED;
 	p->live[id] = r == VC_DONE;
 	if (r != VC_DONE)
@@ -207,7 +191,7 @@ static void do_line(struct player *p, const char *line, uint64_t addr)
 	p->said.n = 0;
 	if (sscanf(line, "%c %" SCNu64 " %" SCNu64 " %" SCNu64, &op, &id, &size, &stream) < 2 ||
 	    (op != 'o' && id > MOST))
-		die("not an operation", line);
+		play_die("not an operation", line);
 	if (op == 'a')
 		do_alloc(p, id, size, (uint32_t)stream, addr);
 	else if (op == 'o')
@@ -290,7 +274,7 @@ static bool compare(const char *model, const char *script, const char *result, u
 
 	if (!s || !r || !read_line(s, line) || !read_line(r, head) ||
 	    strncmp(head, "release ", 8))
-		die("cannot read", s ? result : script);
+		play_die("cannot read", s ? result : script);
 	begin(&p, model, line);
 	while (good && read_line(s, line)) {
 		uint64_t addr = read_result(&p, r);
@@ -326,7 +310,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc < 4 || argc % 2)
-		die("usage", "play MODEL SCRIPT RESULT... | play -r SEED OPERATIONS STREAMS");
+		play_die("usage", "play MODEL SCRIPT RESULT... | play -r SEED OPERATIONS STREAMS");
 	for (int i = 2; i < argc; i += 2)
 		different += !compare(argv[1], argv[i], argv[i + 1], sum);
 	printf("%d scripts, %" PRIu64 " operations, %" PRIu64 " refusals, %" PRIu64

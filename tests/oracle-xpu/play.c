@@ -18,71 +18,57 @@
 
 #include "simulator/models/torch_rules.h"
 #include "simulator/replay/model.h"
+#include "tests/support/dice.h"
 
 enum { MOST = 100000, LINE = 1 << 16, STREAMS = 8 };
 #define MIB (1ull << 20)
 
-static void die(const char *what, const char *which)
-{
-	fprintf(stderr, "play: %s: %s\n", what, which);
-	exit(2);
-}
-
 /* ---- a random script ---- */
-static uint64_t state;
-
-static uint64_t dice(uint64_t sides) /* xorshift64*: the same everywhere */
-{
-	state ^= state >> 12;
-	state ^= state << 25;
-	state ^= state >> 27;
-	return (state * 2685821657736338717ull >> 11) % sides;
-}
-
 static uint64_t some_size(uint64_t style)
 {
 	static const uint64_t edge[] = { 1, 511, 512, 513, MIB - 512, MIB - 1, MIB, MIB + 1,
 					2 * MIB, 10 * MIB - 1, 10 * MIB, 10 * MIB + 1, 20 * MIB };
 
-	switch ((style + dice(4)) % 5) {
-	case 0: return 1 + dice(4096);
-	case 1: return 1 + dice(2 * MIB);
-	case 2: return 1 + dice(64 * MIB);
-	case 3: return edge[dice(sizeof(edge) / sizeof(*edge))];
-	default: return (1 + dice(40)) * MIB;
+	switch ((style + play_dice(4)) % 5) {
+	case 0: return 1 + play_dice(4096);
+	case 1: return 1 + play_dice(2 * MIB);
+	case 2: return 1 + play_dice(64 * MIB);
+	case 3: return edge[play_dice(sizeof(edge) / sizeof(*edge))];
+	default: return (1 + play_dice(40)) * MIB;
 	}
 }
 
 static void write_script(uint64_t operations, const char *release)
 {
 	static uint64_t live[MOST];
-	uint64_t n = 0, id = 1, style = dice(5), most = 4 + dice(120), streams = dice(3) ? 1 : 3;
+	uint64_t n = 0, id = 1, style = play_dice(5), most = 4 + play_dice(120);
+	uint64_t streams = play_dice(3) ? 1 : 3;
 	struct torch_rules r;
 
 	if (torch_rules_for(release, TORCH_XPU, &r) < 0)
-		die("not a release with XPU", release);
-	printf("x %" PRIu64 " %d\n", (uint64_t)((100 + dice(1500)) * MIB),
-	       r.conf_use == TORCH_CONF_EXPANDABLE && dice(2));
+		play_die("not a release with XPU", release);
+	printf("x %" PRIu64 " %d\n", (uint64_t)((100 + play_dice(1500)) * MIB),
+	       r.conf_use == TORCH_CONF_EXPANDABLE && play_dice(2));
 	for (; operations; operations--) {
-		uint64_t what = dice(100), at = n ? dice(n) : 0;
+		uint64_t what = play_dice(100), at = n ? play_dice(n) : 0;
 
 		if (n > most ? what < 70 : what < 35 && n) {
 			printf("f %" PRIu64 "\n", live[at]);
 			live[at] = live[--n];
 		} else if (what >= 90 && what < 94 && n) {
-			printf("r %" PRIu64 " %" PRIu64 "\n", live[at], dice(STREAMS));
+			printf("r %" PRIu64 " %" PRIu64 "\n", live[at], play_dice(STREAMS));
 		} else if (what >= 94 && what < 97) {
-			printf("c %" PRIu64 "\n", dice(STREAMS));
+			printf("c %" PRIu64 "\n", play_dice(STREAMS));
 		} else if (what == 97) {
-			if (dice(3))
-				printf("o %" PRIu64 "\n", (uint64_t)(dice(100) * MIB));
+			if (play_dice(3))
+				printf("o %" PRIu64 "\n", (uint64_t)(play_dice(100) * MIB));
 			else
 				puts("e");
-		} else if (what == 98 && !r.fraction_off && !dice(4)) {
-			printf("p %.3f\n", (double)(300 + dice(700)) / 1000);
+		} else if (what == 98 && !r.fraction_off && !play_dice(4)) {
+			printf("p %.3f\n", (double)(300 + play_dice(700)) / 1000);
 		} else {
 			printf("m %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", id, some_size(style),
-			       dice(streams));
+			       play_dice(streams));
 			live[n++] = id++;
 		}
 		if (n == MOST)
@@ -112,7 +98,7 @@ static void say(struct player *p, const char *fmt, ...)
 	p->used += (size_t)vsnprintf(p->said + p->used, LINE - p->used, fmt, ap);
 	va_end(ap);
 	if (p->used >= LINE)
-		die("a line is too long", "");
+		play_die("a line is too long", "");
 }
 
 static void on_driver(void *arg, const struct vc_device_change *c)
@@ -137,7 +123,7 @@ static void begin(struct player *p, const char *release, const char *line)
 	int expand;
 
 	if (sscanf(line, "x %llu %d", &total, &expand) != 2)
-		die("a script begins with", "x TOTAL 0|1");
+		play_die("a script begins with", "x TOTAL 0|1");
 	d.total = total;
 	*p = (struct player){ .config = NULL };
 	p->m.type = vc_model_by_name("torch");
@@ -154,7 +140,7 @@ static void begin(struct player *p, const char *release, const char *line)
 	if (!p->m.device || !p->config || !p->m.state ||
 	    vc_params_parse(p->m.type->params, p->config, NULL, &p->err) < 0 ||
 	    p->m.type->init(&p->m, &p->err) < 0)
-		die("the model cannot begin", p->err.message);
+		play_die("the model cannot begin", p->err.message);
 	vc_device_listen(p->m.device, on_driver, p);
 }
 
@@ -172,7 +158,7 @@ static void allocate(struct player *p, uint64_t id, uint64_t size, uint64_t stre
 	int r = p->m.type->alloc(&p->m, &rq, &p->block[id], &p->err);
 
 	if (r < 0)
-		die("the model failed", p->err.message);
+		play_die("the model failed", p->err.message);
 	p->live[id] = r == VC_DONE;
 	if (r == VC_DONE)
 		say(p, "m %" PRIx64 " ", p->block[id].addr);
@@ -189,7 +175,7 @@ static bool step(struct player *p, const char *line)
 	if (*line != 'p' &&
 	    sscanf(line + 1, "%" SCNu64 " %" SCNu64 " %" SCNu64, &a, &b, &c) > 0 && a >= MOST &&
 	    strchr("mfr", *line))
-		die("a block has too large a number", line);
+		play_die("a block has too large a number", line);
 	switch (*line) {
 	case 'm': allocate(p, a, b, c); break;
 	case 'f':
@@ -227,7 +213,7 @@ static void play(const char *release, const char *script, const char *result, st
 	uint64_t n = 1, bad = 0;
 
 	if (!in || !real || !gzgets(in, line, LINE))
-		die("cannot be read", in ? result : script);
+		play_die("cannot be read", in ? result : script);
 	begin(&p, release, line);
 	while (gzgets(in, line, LINE) && bad < 1) {
 		n++;
@@ -257,12 +243,12 @@ int main(int argc, char **argv)
 	int scripts = 0;
 
 	if (argc == 5 && !strcmp(argv[1], "-r")) {
-		state = strtoull(argv[2], NULL, 10) * 0x9e3779b97f4a7c15u + 1;
+		play_seed(strtoull(argv[2], NULL, 10));
 		write_script(strtoull(argv[3], NULL, 10), argv[4]);
 		return 0;
 	}
 	if (argc < 5 || strcmp(argv[1], "-v") || argc % 2 == 0)
-		die("usage", "-v RELEASE SCRIPT RESULT..., -r SEED OPERATIONS RELEASE");
+		play_die("usage", "-v RELEASE SCRIPT RESULT..., -r SEED OPERATIONS RELEASE");
 	for (int i = 3; i + 1 < argc; i += 2, scripts++)
 		play(argv[2], argv[i], argv[i + 1], &sum);
 	printf("%d scripts, %" PRIu64 " operations, %" PRIu64 " refusals, %" PRIu64

@@ -6,17 +6,11 @@
 #define VC_PLAY_H
 
 #include "simulator/replay/model.h"
+#include "tests/support/dice.h"
 
 #define PLAY_MOST 200000 /* highest number of a block */
 #define PLAY_LINE 512
 #define PLAY_MIB (1ull << 20)
-
-_Noreturn void play_die(const char *what, const char *which);
-
-/* ---- random scripts ---- */
-void play_seed(uint64_t seed);
-uint64_t play_dice(uint64_t sides); /* xorshift64*: the same everywhere */
-uint64_t play_pick(const uint64_t *of, uint64_t n);
 
 /* ---- the model ---- */
 struct player {

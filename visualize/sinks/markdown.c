@@ -2,7 +2,6 @@
 /* markdown.c - a section to paste into a pull request or a step summary. */
 
 #include "common/io.h"
-#include "common/site.h"
 #include "visualize/scene.h"
 
 enum { HOLDERS = 5 };

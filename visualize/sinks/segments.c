@@ -3,7 +3,6 @@
  * fit. */
 
 #include "visualize/addressmap.h"
-#include "visualize/ledger.h"
 
 enum { CULPRITS = 6 };
 

@@ -2,14 +2,14 @@
 /* cmd_serve.c - vramcast serve: does a trace of requests fit the KV cache of a vLLM server? */
 
 #include "commands/progress.h"
+#include "commands/serve_engine.h"
 #include "commands/serving_model.h"
 #include "common/emit.h"
 #include "common/io.h"
 #include "common/opt.h"
-#include "simulator/serving/serving.h"
 
 struct config {
-	const char *vllm, *gpu, *model, *kv_dtype, *draft;
+	const char *vllm, *sglang, *gpu, *model, *kv_dtype, *draft;
 	uint64_t speculative;
 	double acceptance;
 	uint64_t tp, blocks, kv_memory, token_bytes, weights, block_size;
@@ -22,6 +22,8 @@ struct config {
 static const struct vc_option serve_options[] = {
 	{ 0, "vllm", VC_O_TEXT, AT(vllm), "VERSION", "as this release of vLLM, 0.10 to 0.33",
 	  VC_VLLM_NEWEST },
+	{ 0, "sglang", VC_O_TEXT, AT(sglang), "VERSION",
+	  "SGLang's scheduler and radix cache instead, 0.5 to 0.5.23", NULL },
 	{ 0, "blocks", VC_O_UINT, AT(blocks), "N",
 	  "blocks of the KV cache (num_gpu_blocks)", NULL },
 	{ 0, "kv-memory", VC_O_SIZE, AT(kv_memory), "SIZE",
@@ -36,8 +38,7 @@ static const struct vc_option serve_options[] = {
 	{ 0, "kv-dtype", VC_O_TEXT, AT(kv_dtype), "auto|fp8", "numbers in the cache of --config",
 	  "auto" },
 	{ 0, "speculative", VC_O_UINT, AT(speculative), "N",
-	  "drafts of each step (num_speculative_tokens), by EAGLE or the model's own layers (MTP)",
-	  "0" },
+	  "drafts of each step (num_speculative_tokens), by EAGLE or MTP", "0" },
 	{ 0, "draft", VC_O_TEXT, AT(draft), "FILE", "config.json of the draft model", NULL },
 	{ 0, "acceptance", VC_O_REAL, AT(acceptance), "PART",
 	  "chance that a draft is right where all before it are", "0.7" },
@@ -47,7 +48,8 @@ static const struct vc_option serve_options[] = {
 	  "of one token in the KV cache: 2 x layers x KV heads x head size x bytes", NULL },
 	{ 0, "utilization", VC_O_REAL, AT(utilization), "PART",
 	  "gpu_memory_utilization of -g (0.92, before vLLM 0.20 0.9)", NULL },
-	{ 0, "block-size", VC_O_UINT, AT(block_size), "TOKENS", "tokens in a block", "16" },
+	{ 0, "block-size", VC_O_UINT, AT(block_size), "TOKENS",
+	  "tokens in a block (16; SGLang's page_size: 1)", NULL },
 	{ 0, "max-num-seqs", VC_O_UINT, AT(max_seqs), "N",
 	  "requests at a time (256; with a card of 70 GiB 1024)", NULL },
 	{ 0, "max-num-batched-tokens", VC_O_UINT, AT(max_batch), "N",
@@ -76,8 +78,9 @@ static const struct vc_option *const tables[] = { serve_options, NULL };
 
 struct served {
 	struct vc_requests requests;
-	struct vc_serving s;
+	struct vc_engine s;
 	struct vc_serving_config k;
+	const char *sglang;          /* its release; NULL: vLLM */
 	struct vc_serving_model m;   /* of --config */
 	struct vc_kv_server server;
 	struct vc_kv_plan plan;
@@ -92,6 +95,8 @@ struct served {
 	const char *why;             /* the first was refused */
 	struct vc_emit *csv;
 };
+
+enum { SGL_CHUNK = 8192 }; /* chunked_prefill_size of cards from 60 to 90 GB */
 
 /* ---- how large the cache is ---- */
 static int cache_memory(const struct config *c, uint64_t *bytes, uint64_t *over,
@@ -139,7 +144,7 @@ static int cache_blocks(const struct config *c, struct served *v, uint64_t *bloc
 			       "one token, 2 x layers x KV heads x head size x bytes of a number; "
 			       "--config config.json says it too");
 	VC_TRY(cache_memory(c, &v->kv_memory, &v->over, err));
-	*blocks = v->kv_memory / v->block_bytes;
+	*blocks = v->kv_memory / v->block_bytes + (c->sglang && v->kv_memory >= v->block_bytes);
 	return VC_OK;
 }
 
@@ -172,7 +177,7 @@ static int open_cache(const struct config *c, struct served *v, struct vc_error 
 						v->m.max_len ? v->m.max_len : 1u << 30);
 	if (k->group)
 		VC_TRY(check_groups(v, err));
-	return vc_serving_init(&v->s, k, &v->requests, err);
+	return vc_engine_init(&v->s, v->sglang, k, &v->requests, err);
 }
 
 /* What a model needs where the command line does not say. */
@@ -208,6 +213,13 @@ static int begin(struct config *c, struct served *v, struct vc_error *err)
 	const struct vc_card *card = c->gpu ? vc_card_by_name(c->gpu) : NULL;
 	bool groups;
 
+	v->sglang = c->sglang;
+	if (c->sglang && (c->speculative || c->watermark > 0))
+		return vc_fail(err, VC_EUSAGE, "--speculative and --watermark are vLLM's");
+	if (c->block_size == VC_NOT_GIVEN)
+		c->block_size = c->sglang ? 1 : 16;
+	if (c->sglang && c->max_batch == VC_NOT_GIVEN)
+		c->max_batch = SGL_CHUNK;
 	sscanf(c->vllm, "0.%u", &v->server.minor);
 	vc_serving_defaults(card, v->server.minor, &c->max_seqs, &c->max_batch, &c->utilization);
 	if (c->model)
@@ -237,11 +249,11 @@ static int arrive(struct served *v, size_t *next, struct vc_error *err)
 {
 	for (; *next < v->requests.n && v->requests.at[*next].arrival <= v->clock; ++*next) {
 		const struct vc_serve_request *rq = &v->requests.at[*next];
-		const char *why = vc_serving_refuses(&v->s, rq);
+		const char *why = vc_engine_refuses(&v->s, rq);
 
 		if (!why) {
-			v->cut += rq->prompt + rq->output > v->k.max_len;
-			VC_TRY(vc_serving_add(&v->s, (uint32_t)*next, err));
+			v->cut += vc_engine_cuts(&v->s, rq);
+			VC_TRY(vc_engine_add(&v->s, (uint32_t)*next, err));
 		} else if (!v->refused++) {
 			v->why = why;
 			v->refused_line = rq->line;
@@ -250,53 +262,52 @@ static int arrive(struct served *v, size_t *next, struct vc_error *err)
 	return VC_OK;
 }
 
-static void note_step(struct served *v, uint64_t used, uint64_t tokens)
+static void note_step(struct served *v, const struct vc_engine_state *now)
 {
-	const struct vc_serving *s = &v->s;
+	uint64_t forgotten, steps = vc_engine_totals(&v->s, &forgotten).steps;
 
-	if (used > v->peak) {
-		v->peak = used;
-		v->peak_step = s->now.steps;
+	if (now->used > v->peak) {
+		v->peak = now->used;
+		v->peak_step = steps;
 		v->peak_at = v->clock;
 	}
-	v->most_running = s->runs > v->most_running ? s->runs : v->most_running;
-	v->most_waiting = s->waits > v->most_waiting ? s->waits : v->most_waiting;
+	v->most_running = now->running > v->most_running ? now->running : v->most_running;
+	v->most_waiting = now->waiting > v->most_waiting ? now->waiting : v->most_waiting;
 	if (!v->csv)
 		return;
 	vc_emit_object(v->csv, NULL, NULL);
-	vc_emit_uint(v->csv, "step", "step", s->now.steps);
+	vc_emit_uint(v->csv, "step", "step", steps);
 	vc_emit_uint(v->csv, "time_ns", "time_ns", v->clock);
-	vc_emit_uint(v->csv, "tokens", "tokens", tokens);
-	vc_emit_uint(v->csv, "blocks_used", "blocks_used", used);
-	vc_emit_uint(v->csv, "running", "running", s->runs);
-	vc_emit_uint(v->csv, "waiting", "waiting", s->waits);
-	vc_emit_uint(v->csv, "preempted", "preempted", s->gave_up);
+	vc_emit_uint(v->csv, "tokens", "tokens", now->tokens);
+	vc_emit_uint(v->csv, "blocks_used", "blocks_used", now->used);
+	vc_emit_uint(v->csv, "running", "running", now->running);
+	vc_emit_uint(v->csv, "waiting", "waiting", now->waiting);
+	vc_emit_uint(v->csv, "preempted", "preempted", now->gave_up);
 	vc_emit_end(v->csv);
 }
 
 static int run(const struct config *c, struct served *v, struct vc_error *err)
 {
-	struct vc_serving *s = &v->s;
+	struct vc_engine_state now;
 	size_t next = 0;
 
 	for (;;) {
-		uint64_t tokens = 0;
-
 		VC_TRY(arrive(v, &next, err));
-		if (!s->runs && !s->waits) {
+		now = vc_engine_state(&v->s);
+		if (!now.running && !now.waiting) {
 			if (next == v->requests.n)
 				return VC_OK;
 			v->clock = v->requests.at[next].arrival;
 			continue;
 		}
-		VC_TRY(vc_serving_schedule(s, err));
-		for (size_t k = 0; k < s->served; k++)
-			tokens += s->step[k].tokens;
-		if (!tokens && !s->gave_up)
+		VC_TRY(vc_engine_schedule(&v->s, err));
+		now = vc_engine_state(&v->s);
+		if (!now.tokens && !now.gave_up && (now.running || now.waiting))
 			return vc_fail(err, VC_EINTERNAL, "no request can go on");
-		note_step(v, s->cache.pool.n - 1 - s->cache.pool.free, tokens);
-		v->clock += (uint64_t)(c->step_ms * 1e6 + c->token_us * 1e3 * (double)tokens);
-		VC_TRY(vc_serving_output(s, err));
+		note_step(v, &now);
+		v->clock += (uint64_t)(c->step_ms * 1e6 +
+				       c->token_us * 1e3 * (double)now.tokens);
+		VC_TRY(vc_engine_output(&v->s, err));
 	}
 }
 
@@ -306,14 +317,17 @@ static int run(const struct config *c, struct served *v, struct vc_error *err)
  * such thing. */
 static bool is_short(const struct config *c, const struct served *v)
 {
-	return v->s.now.preemptions || (c->max_len == VC_NOT_GIVEN && (v->refused || v->cut));
+	uint64_t forgotten;
+
+	return vc_engine_totals(&v->s, &forgotten).preemptions ||
+	       (c->max_len == VC_NOT_GIVEN && (v->refused || v->cut));
 }
 
 static int try_blocks(const struct config *c, const struct served *v, uint64_t blocks, bool *fits,
 		      struct vc_error *err)
 {
 	struct served w = { .requests = v->requests, .k = v->k, .m = v->m, .server = v->server,
-			    .plan = v->plan };
+			    .plan = v->plan, .sglang = v->sglang };
 	int r;
 
 	w.k.blocks = blocks;
@@ -322,7 +336,7 @@ static int try_blocks(const struct config *c, const struct served *v, uint64_t b
 	if (r == VC_OK)
 		r = run(c, &w, err);
 	*fits = !is_short(c, &w);
-	vc_serving_fini(&w.s);
+	vc_engine_fini(&w.s);
 	return r;
 }
 
@@ -372,8 +386,10 @@ static void emit_cache(struct vc_emit *e, const struct served *v, const char *ve
 	char text[128], gib[32];
 
 	vc_emit_text(e, "schema", NULL, "vramcast.serve/1");
-	vc_emit_text(e, "model", NULL, "vllm_blocks");
-	vc_emit_text(e, "vllm", "vLLM", version);
+	vc_emit_text(e, "model", NULL, v->sglang ? "sglang_radix" : "vllm_blocks");
+	vc_emit_text(vc_emit_known(e, !v->sglang), "vllm", v->sglang ? NULL : "vLLM", version);
+	if (v->sglang)
+		vc_emit_text(e, "sglang", "SGLang", v->sglang);
 	vc_emit_uint(e, "blocks", NULL, k->blocks);
 	vc_emit_uint(e, "block_size", NULL, k->block_size);
 	vc_emit_uint(e, "max_model_len", v->nothing ? NULL : "max_model_len", k->max_len);
@@ -388,8 +404,11 @@ static void emit_cache(struct vc_emit *e, const struct served *v, const char *ve
 
 static const char *verdict_of(const struct config *c, const struct served *v)
 {
+	uint64_t forgotten;
+
 	return v->nothing ? "no_cache" : v->refused ? "refuses" :
-	       v->s.now.preemptions ? "preempts" : is_short(c, v) ? "cuts" : "fits";
+	       vc_engine_totals(&v->s, &forgotten).preemptions ? "preempts" :
+	       is_short(c, v) ? "cuts" : "fits";
 }
 
 /* How much is missing; also for people. */
@@ -421,31 +440,32 @@ static void emit_verdict(struct vc_emit *e, const struct config *c, const struct
 
 static void emit_played(struct vc_emit *e, const struct served *v)
 {
-	const struct vc_serving *s = &v->s;
+	uint64_t forgotten;
+	const struct vc_serving_totals now = vc_engine_totals(&v->s, &forgotten);
 
 	vc_emit_uint(e, "requests", "requests", v->requests.n);
 	vc_emit_uint(e, "refused", v->refused ? "refused" : NULL, v->refused);
-	vc_emit_uint(e, "steps", "steps", s->now.steps);
+	vc_emit_uint(e, "steps", "steps", now.steps);
 	vc_emit_ns(e, "time_ns", "time", v->clock);
-	vc_emit_uint(e, "tokens_computed", "tokens computed", s->now.tokens);
-	vc_emit_uint(e, "tokens_generated", "tokens generated", s->now.generated);
+	vc_emit_uint(e, "tokens_computed", "tokens computed", now.tokens);
+	vc_emit_uint(e, "tokens_generated", "tokens generated", now.generated);
 	vc_emit_uint(e, "peak_blocks", NULL, v->peak);
 	vc_emit_uint(e, "peak_step", NULL, v->peak_step);
 	vc_emit_uint(e, "peak_time_ns", NULL, v->peak_at);
-	part_line(e, "peak", v->peak, s->k.blocks - 1, "blocks");
+	part_line(e, "peak", v->peak, v->k.blocks - 1, "blocks");
 	vc_emit_uint(e, "most_running", "most at a time", v->most_running);
 	vc_emit_uint(e, "most_waiting", "most waiting", v->most_waiting);
-	vc_emit_uint(e, "preemptions", "preemptions", s->now.preemptions);
-	vc_emit_uint(e, "tokens_thrown_away", s->now.preemptions ? "tokens thrown away" : NULL,
-		     s->now.recomputed);
-	vc_emit_uint(e, "prefix_queries", NULL, s->now.queries);
-	vc_emit_uint(e, "prefix_hits", NULL, s->now.hits);
-	part_line(e, "found in the prefix cache", s->now.hits, s->now.queries, "tokens");
-	vc_emit_uint(vc_emit_known(e, s->k.drafts), "drafts", NULL, s->now.drafted);
-	vc_emit_uint(vc_emit_known(e, s->k.drafts), "drafts_accepted", NULL, s->now.accepted);
-	if (s->k.drafts)
-		part_line(e, "drafts that were right", s->now.accepted, s->now.drafted, "tokens");
-	vc_emit_uint(e, "blocks_forgotten", "known blocks forgotten", s->cache.pool.evicted);
+	vc_emit_uint(e, "preemptions", "preemptions", now.preemptions);
+	vc_emit_uint(e, "tokens_thrown_away", now.preemptions ? "tokens thrown away" : NULL,
+		     now.recomputed);
+	vc_emit_uint(e, "prefix_queries", NULL, now.queries);
+	vc_emit_uint(e, "prefix_hits", NULL, now.hits);
+	part_line(e, "found in the prefix cache", now.hits, now.queries, "tokens");
+	vc_emit_uint(vc_emit_known(e, v->k.drafts), "drafts", NULL, now.drafted);
+	vc_emit_uint(vc_emit_known(e, v->k.drafts), "drafts_accepted", NULL, now.accepted);
+	if (v->k.drafts)
+		part_line(e, "drafts that were right", now.accepted, now.drafted, "tokens");
+	vc_emit_uint(e, "blocks_forgotten", "known blocks forgotten", forgotten);
 }
 
 static void emit_remarks(struct vc_emit *e, const struct config *c, const struct served *v,
@@ -459,8 +479,9 @@ static void emit_remarks(struct vc_emit *e, const struct config *c, const struct
 			     "else: vLLM's log says what it really holds (--weights).",
 			     vc_bytes_text(c->weights, (char[32]){ "" }));
 	if (v->refused)
-		vc_emit_line(e, "\nvLLM refuses %" PRIu64 " request%s: that of line %" PRIu64
-			     " because %s", v->refused, v->refused == 1 ? "" : "s", v->refused_line,
+		vc_emit_line(e, "\n%s refuses %" PRIu64 " request%s: that of line %" PRIu64
+			     " because %s", v->sglang ? "SGLang" : "vLLM", v->refused,
+			     v->refused == 1 ? "" : "s", v->refused_line,
 			     v->why);
 	if (v->cut)
 		vc_emit_line(e, "\n%" PRIu64 " request%s longer than max_model_len, and %s with "
@@ -539,21 +560,19 @@ static int serve_run(const void *config, size_t argc, char **argv, struct vc_con
 	r = serve(c, argv[0], &v, con, guessed);
 	if (r == VC_OK && strcmp(verdict_of(c, &v), "fits"))
 		r = 3;
-	vc_serving_fini(&v.s);
+	vc_engine_fini(&v.s);
 	vc_requests_fini(&v.requests);
 	return r;
 }
 
 const struct vc_command vc_command_serve = {
 	.name = "serve", .operands = "REQUESTS",
-	.summary = "does a trace of requests fit the KV cache of a vLLM server?",
+	.summary = "does a trace of requests fit the KV cache of a server?",
 	.details =
-		"Plays the requests with the scheduler and the block pool of vLLM: which blocks "
-		"each request gets,\n"
-		"what the prefix cache saves, who is preempted because no block is free. "
-		"REQUESTS is CSV or one\n"
-		"JSON object per line (docs/howto/serve.md). Exit code 3: a request is refused, "
-		"preempted or cut short;\nthe answer says how many tokens are missing.\n\n"
+		"Plays the requests with the scheduler and the cache of vLLM or SGLang: what each "
+		"request gets, what is\nfound again, who is preempted. REQUESTS is CSV or JSON "
+		"lines (docs/howto/serve.md). Exit code 3: a\nrequest is refused, preempted or cut "
+		"short; the answer says how many tokens are missing.\n\n"
 		"  vramcast serve requests.jsonl -g h100-80g-sxm --weights 17GiB --token-bytes "
 		"128KiB\n"
 		"  vramcast serve requests.jsonl -g l4 --config config.json\n"

@@ -157,7 +157,11 @@ check-all: $(BUILD)/tests/oracle-vllm-play
 TESTS += tests/oracle-vllm/vllm.sh
 check-oracle-vllm: $(BUILD)/tests/oracle-vllm-play ## vramcast serve against vLLM's own scheduler (fetches wheels)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-vllm/check.sh
-check-all: $(BUILD)/tests/oracle-sglang-play
+$(BUILD)/tests/oracle-sglang-serve: tests/oracle-sglang/serve.c tests/support/play.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+check-all: $(BUILD)/tests/oracle-sglang-play $(BUILD)/tests/oracle-sglang-serve
 TESTS += tests/oracle-sglang/sglang.sh
 check-oracle-sglang: $(BUILD)/tests/oracle-sglang-play ## estimate --sglang against SGLang's own code (fetches wheels)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-sglang/check.sh

@@ -94,6 +94,14 @@ run serve "$TMP/one.csv" --blocks 10; expect "nine blocks hold 141 tokens" 0
 run serve "$TMP/one.csv" --blocks 10 --speculative 6 --acceptance 1; expect "drafts are cut where the cache ends" 0 'drafts that were right'
 run serve "$TMP/one.csv" --blocks 200; printf '%s\n' "$out" | grep -q drafts && fail "drafts without any" "$out" || pass "without drafts nothing is said of them"
 
+# SGLang: pages of one token, prompts first, found again by its radix cache.
+run serve "$TMP/two.csv" --blocks 3000 --sglang 0.5 --json; expect "SGLang's scheduler plays the same trace" 0 '"model": "sglang_radix"'
+[ "$(field prefix_hits)" = 512 ] && [ "$(field tokens_generated)" = 110 ] && [ "$(field steps)" -gt 60 ] && pass "and finds the shared tokens" || fail "sglang" "$out"
+run serve "$TMP/two.csv" --blocks 3000 --sglang 0.5.21 --no-prefix-caching --json
+[ "$(field prefix_hits)" = 0 ] && pass "without the radix cache none" || fail "sglang without its cache" "$out"
+run serve "$TMP/long.csv" --blocks 321 --sglang 0.5; expect "what does not fit is said of it, too" 3 'missing +242 tokens'
+run serve "$TMP/two.csv" --blocks 600 --sglang 0.5; expect "and whom it refuses" 3 'SGLang refuses 2 requests'
+run serve "$TMP/two.csv" --blocks 200 --block-size 16 --sglang 0.5.23 --csv; expect "one line per step" 0 '^step,time_ns'
 bad() { name=$1; pattern=$2; shift 2; run serve "$@"; expect "$name" "${code:-2}" '' "$pattern"; }
 bad "the size of the cache must be said" 'how large is the KV cache' "$TMP/two.csv"
 bad "and once" 'Give one of' "$TMP/two.csv" --blocks 10 --kv-memory 1GiB
@@ -102,6 +110,9 @@ bad "a sequence must fit" 'vLLM does not start' "$TMP/two.csv" --blocks 10 --max
 bad "an unknown release" '0.10 .. 0.33' "$TMP/two.csv" --blocks 10 --vllm 0.9
 bad "more drafts than anybody has" '--speculative goes to 64' "$TMP/two.csv" --blocks 10 --speculative 65
 bad "a chance above 1" '--acceptance from 0 to 1' "$TMP/two.csv" --blocks 10 --speculative 2 --acceptance 1.5
+bad "an unknown SGLang" '0.5 .. 0.5.23' "$TMP/two.csv" --blocks 10 --sglang 0.6
+bad "drafts in SGLang" "are vLLM's" "$TMP/two.csv" --blocks 1000 --sglang 0.5 --speculative 2
+bad "no pages" 'SGLang needs two pages' "$TMP/two.csv" --blocks 2 --sglang 0.5
 bad "a draft model without drafts" '--draft goes with it' "$TMP/two.csv" --blocks 10 --draft config.json
 bad "no block to spare" 'there must be two' "$TMP/two.csv" --blocks 1
 code=1 bad "a file that is no configuration" 'no configuration of a model' "$TMP/two.jsonl" -g t4 --model examples/requests.jsonl

@@ -5,7 +5,7 @@ cache=${ORACLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast-oracle}/sglang
 wheels=${WHEELS:-$cache/wheels}
 bad=0
 for v in "$@"; do
-	[ -e "$cache/$v/sglang/srt/model_executor/pool_configurator.py" ] && continue
+	[ -e "$cache/$v/sglang/srt/managers/schedule_policy.py" ] && continue
 	set -- "$wheels"/sglang-"$v"-*.whl
 	if [ ! -e "$1" ]; then
 		mkdir -p "$cache/new" && python3 -m pip download --no-deps --only-binary=:all: -q -d "$cache/new" "sglang==$v" || { echo "# SGLang $v could not be fetched"; bad=1; continue; }
@@ -15,7 +15,7 @@ for v in "$@"; do
 import sys, zipfile
 z = zipfile.ZipFile(sys.argv[1])
 for n in z.namelist():
-    if n.startswith(("sglang/srt/mem_cache/", "sglang/srt/model_executor/")) and n.endswith(".py"): z.extract(n, sys.argv[2])
+    if n.startswith(("sglang/srt/mem_cache/", "sglang/srt/model_executor/", "sglang/srt/managers/")) and n.endswith(".py"): z.extract(n, sys.argv[2])
 PY
 	rm -rf "$cache/new"
 done

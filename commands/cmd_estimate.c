@@ -391,8 +391,9 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 	if (!isnan(c->ask.utilization) && !c->ask.serve)
 		return vc_fail(&con->err, VC_EUSAGE, "--utilization is of a server: give --serve");
 	if (!(c->ask.window_ratio > 0 && c->ask.state_ratio > 0))
-		return vc_fail(&con->err, VC_EUSAGE, "--%s starts above 0", c->ask.window_ratio > 0 ?
-			       "mamba-full-memory-ratio" : "swa-full-tokens-ratio");
+		return vc_fail(&con->err, VC_EUSAGE, "--%s starts above 0",
+			       c->ask.window_ratio > 0 ? "mamba-full-memory-ratio" :
+							 "swa-full-tokens-ratio");
 	if (c->ask.serve) {
 		c->ask.gpu = c->gpu;
 		c->ask.tp = c->tp;

@@ -49,6 +49,7 @@ enum {
 	A_MATMUL_C = 1522,
 	A_ATTENTION_Q = 2800,
 	A_ATTENTION_K = 2801,
+	A_ATTENTION_V = 2802,
 };
 /* cudnnBackendDescriptorType_t */
 enum { D_FORWARD = 10, D_FILTER = 11, D_DATA = 12, D_MATMUL = 19, D_ATTENTION = 41 };
@@ -328,38 +329,60 @@ static double volume(const struct vc_cudnn_node *t)
 
 /* Fused attention: one operation, or products with a softmax between them, the first of which are
  * the scores. A selection in it is the mask of a causal one. */
+struct attention {
+	const struct vc_cudnn_node *q, *scores, *keys;
+	int products;
+	double sums; /* multiplications and additions of all products without a mask */
+	bool causal;
+};
+
+static struct attention attention_in(const struct vc_cudnn_value *ops)
+{
+	struct attention a = { 0 };
+	for (int64_t i = 0; ops && i < ops->count; i++) {
+		const struct vc_cudnn_node *op = vc_cudnn_linked(ops, i), *left, *out;
+		a.causal |= find(op, A_POINTWISE_CHOICE) != NULL;
+		if (op->type == D_MATMUL) {
+			left = linked(op, A_MATMUL_A, 0);
+			out = linked(op, A_MATMUL_C, 0);
+			a.q = a.q ? a.q : left;
+			a.scores = a.scores ? a.scores : out;
+			a.sums += volume(out) * (double)number(left, A_TENSOR_SIZES, 3);
+			a.products++;
+		} else if (op->type == D_ATTENTION) {
+			a.q = linked(op, A_ATTENTION_Q, 0);
+			a.keys = linked(op, A_ATTENTION_K, 0);
+			left = linked(op, A_ATTENTION_V, 0);
+			double d = (double)number(a.q, A_TENSOR_SIZES, 3);
+			double both = d + (double)number(left, A_TENSOR_SIZES, 3);
+			a.sums += volume(a.q) * (double)number(a.keys, A_TENSOR_SIZES, 2) *
+				  (d > 0 ? both / d : 0);
+			a.products += 2;
+		}
+	}
+	return a;
+}
+
 static struct vc_null_product attention_of(const struct vc_cudnn_value *ops,
 					   const struct vc_cudnn_plan *plan)
 {
-	const struct vc_cudnn_node *q = NULL, *scores = NULL, *keys = NULL;
-	int products = 0, type = 0;
-	bool causal = false;
-	for (int64_t i = 0; ops && i < ops->count; i++) {
-		const struct vc_cudnn_node *op = vc_cudnn_linked(ops, i);
-		causal |= find(op, A_POINTWISE_CHOICE) != NULL;
-		products += op->type == D_MATMUL ? 1 : op->type == D_ATTENTION ? 2 : 0;
-		if (!q && op->type == D_MATMUL) {
-			q = linked(op, A_MATMUL_A, 0);
-			scores = linked(op, A_MATMUL_C, 0);
-		} else if (!q && op->type == D_ATTENTION) {
-			q = linked(op, A_ATTENTION_Q, 0);
-			keys = linked(op, A_ATTENTION_K, 0);
-		}
-	}
-	const struct vc_cudnn_value *kind = find(q, A_TENSOR_TYPE);
-	if (!q || !kind || (!scores && !keys))
+	struct attention a = attention_in(ops);
+	const struct vc_cudnn_value *kind = find(a.q, A_TENSOR_TYPE);
+	int type = 0;
+	if (!a.q || !kind || (!a.scores && !a.keys))
 		return (struct vc_null_product){ 0 };
 	memcpy(&type, kind->value, sizeof type);
 	struct vc_null_number v = numbers_of(type, plan);
-	double d = (double)number(q, A_TENSOR_SIZES, 3);
-	double rows = (double)number(q, A_TENSOR_SIZES, 2);
-	double k = (double)number(keys ? keys : scores, A_TENSOR_SIZES, keys ? 2 : 3);
-	double heads = rows * d > 0 ? volume(q) / (rows * d) : 0, pairs = heads * rows * k;
-	if (causal)
-		pairs = heads * (k >= rows ? rows * k - rows * (rows - 1) / 2 : k * (k + 1) / 2);
-	bool backward = products > 2;
+	double rows = (double)number(a.q, A_TENSOR_SIZES, 2);
+	double k = (double)number(a.keys ? a.keys : a.scores, A_TENSOR_SIZES, a.keys ? 2 : 3);
+	double inner = rows * (double)number(a.q, A_TENSOR_SIZES, 3);
+	double heads = inner > 0 ? volume(a.q) / inner : 0, all = heads * rows * k, seen = 1;
+	double d = all > 0 ? a.sums / (all * a.products) : 0; /* of keys and values, in the mean */
+	if (a.causal)
+		seen = (k >= rows ? k - (rows - 1) / 2 : k * (k + 1) / 2 / rows) / k;
+	bool backward = a.products > 2;
 	double one = v.width * heads * d;
-	return (struct vc_null_product){ .operations = v.operations * products * pairs * d,
+	return (struct vc_null_product){ .operations = v.operations * a.sums * seen,
 		.bytes = one * (backward ? 4 * rows + 4 * k : 2 * rows + 2 * k),
 		.written = one * (backward ? rows + 2 * k : rows), .rate = v.rate,
 		.kind = VC_WORK_ATTENTION,

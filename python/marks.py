@@ -98,7 +98,10 @@ def _in_range(method, name):
     @functools.wraps(method)
     def call(*args, **kwargs):
         nvtx = sys.modules["torch"].cuda.nvtx
-        nvtx.range_push(name)
+        try:
+            nvtx.range_push(name)
+        except RuntimeError:  # PyTorch without CUDA has none
+            return method(*args, **kwargs)
         try:
             return method(*args, **kwargs)
         finally:

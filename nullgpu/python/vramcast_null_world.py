@@ -188,11 +188,12 @@ def _array(ranks):
 
 
 def _tell_members(key):
-    """Who is in the communicator that is found by this key: "default_pg/0//GROUP//cuda//0"; "//cuda//0:8" is of two."""
+    """Who is in the communicator that is found by this key: "default_pg/0//GROUP//cuda//0"; "//cuda//0:8" is of two;
+    "//cuda//UniqueNCCLID:1" is the second of those that a large one is found by."""
     library = ctypes.CDLL(None)
     before, _, device = key.partition(OF_NCCL)
     ranks = GROUPS.get(before.rsplit("//", 1)[-1], range(world()))
-    if ":" in device:
+    if re.fullmatch(r"\d+:\d+", device):
         ranks = [ranks[int(i)] for i in device.split(":")]
     if hasattr(library, "vc_null_members"):
         library.vc_null_members(_nccl_id(key), len(ranks), _array(ranks))

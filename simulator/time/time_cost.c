@@ -29,10 +29,10 @@ static const struct { const char *name; double move; } named[] = {
 #undef VC_NAMED
 };
 
-/* Of one multiprocessor: elements a second of a kernel that computes the offset of each; ns that a
+/* Of one multiprocessor: elements a cycle of a kernel that computes the offset of each; ns that a
  * block of attention takes besides its tiles, a tile of a product besides its sum
  * (cards_speed.def, TraceLens). */
-#define OFFSETS 2.37e9
+#define OFFSETS 1.2
 #define ATTENTION_BLOCK_NS 5500.0
 #define LATER_BLOCK_NS 1500.0 /* since 10.0: SimuMax */
 #define TILE_NS 700.0
@@ -49,6 +49,13 @@ static const struct { const char *name; double move; } named[] = {
 #define ODD 0.15
 /* FlashAttention's backward pass against its forward pass: FA2, cards_speed.def. */
 #define BACKWARD 0.85
+/* cuDNN's attention on Hopper, share of the peak, of width 64 (FlashAttention-3's paper) and more,
+ * and its backward pass against that: benchmark/sdpa_benchmark_training of NVIDIA/cudnn-frontend at
+ * 3929da2, H200, cuDNN 9.19, causal: 591 and 474 TFLOP/s at 4,096 of width 128, 644 and 541 at
+ * 8,192; 599 and 404 of widths 192 and 128. */
+#define CUDNN_NARROW 0.45
+#define CUDNN 0.73
+#define CUDNN_BACKWARD 0.74
 /* A convolution of one channel a group is no product: share of the bandwidth and of the fp32 rate,
  * forwards and for data; of the rate for filters of 3x3 and 5x5, and for larger ones, which cuDNN
  * has a slower kernel for (EfficientNet-B2 and ConvNeXt-B on an H100, 2026-11-26). */
@@ -196,7 +203,8 @@ static double product(const struct vc_card *c, const struct vc_kernel_work *w, d
 	return best;
 }
 
-static double attention(const struct vc_card *c, const struct vc_kernel_work *w, double rate)
+static double attention(const struct vc_card *c, const struct vc_kernel_work *w, double rate,
+			double back)
 {
 	double heads = (double)w->dim[0], q = (double)w->dim[1], k = (double)w->dim[2];
 	double d = (double)w->dim[3], sms = c->sms, all = 4 * heads * q * k * d;
@@ -208,7 +216,7 @@ static double attention(const struct vc_card *c, const struct vc_kernel_work *w,
 	double blocks = heads * rows, walk = causal ? (columns + 1) / 2 : columns;
 	double tile = (backward ? 10 : 4) * 128 * side * d;
 	double ns = (c->cc_major >= 10 ? LATER_BLOCK_NS : ATTENTION_BLOCK_NS) +
-		    walk * tile / (rate * (backward ? BACKWARD : 1) / sms) * 1e9;
+		    walk * tile / (rate * (backward ? back : 1) / sms) * 1e9;
 
 	return fmax(1, blocks / sms) * ns;
 }
@@ -226,8 +234,11 @@ static double computing(const struct vc_card *c, const struct vc_kernel_work *w,
 
 	if (!(rate > 0) || !c->sms)
 		return 0;
+	if (w->kind == VC_WORK_ATTENTION && half && c->cc_major == 9 && strstr(name, "cudnn"))
+		return attention(c, w, vc_cost_peak(c, w->type) *
+				 (w->dim[3] > 64 ? CUDNN : CUDNN_NARROW), CUDNN_BACKWARD);
 	if (w->kind == VC_WORK_ATTENTION)
-		return attention(c, w, rate);
+		return attention(c, w, rate, BACKWARD);
 	if (half && w->kind == VC_WORK_GEMM && w->dim[0] && w->dim[1] &&
 	    w->written > 3 * (double)(w->dim[0] * w->dim[1] * w->dim[3]))
 		rate *= INTO_FLOATS;
@@ -284,11 +295,23 @@ static bool is_thin(const struct vc_kernel_work *w)
 	return w->kind == VC_WORK_CONV && w->dim[3] > 1 && (w->dim[0] == 1 || w->dim[1] == 1);
 }
 
-static double thin(const struct vc_card *c, const struct vc_kernel_work *w)
+/* GB/s that one multiprocessor of an H100 moves when all move what its memory can. What a kernel
+ * falls short of, it does in each multiprocessor: those of a card with less bandwidth to each of
+ * them may still reach that. */
+#define H100_GBS (3352.0 / 132)
+
+static double moved_by_sms(const struct vc_card *c, double share, double reached)
+{
+	double most = fmax(share, reached) * c->bandwidth_gbs;
+
+	return fmin(share * fmax(c->sms * H100_GBS, c->bandwidth_gbs), most);
+}
+
+static double thin(const struct vc_card *c, const struct vc_kernel_work *w, double reached)
 {
 	double share = w->dim[0] > 1 ? THIN : w->dim[1] < LARGE_TAPS ? THIN_FILTERS : THIN_LARGE;
 
-	return fmax((w->read + w->written) / (THIN_MOVE * c->bandwidth_gbs),
+	return fmax((w->read + w->written) / moved_by_sms(c, THIN_MOVE, reached),
 		    w->flops / (share * vc_cost_peak(c, "fp32")) * 1e9);
 }
 
@@ -311,7 +334,8 @@ static double moving(const struct vc_card *c, const struct vc_kernel_work *w, co
 }
 
 /* ns of a kernel that is known by its name; 0: it is not. */
-static double by_name(const struct vc_card *c, const struct vc_kernel_work *w, const char *name)
+static double by_name(const struct vc_card *c, const struct vc_kernel_work *w, const char *name,
+		      double reached)
 {
 	double threads = (double)w->dim[0] * (double)w->dim[1];
 
@@ -319,16 +343,28 @@ static double by_name(const struct vc_card *c, const struct vc_kernel_work *w, c
 		return w->read / element(w->type) / threads * WALK_NS;
 	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++)
 		if (strstr(name, named[i].name))
-			return (w->read + w->written) / (named[i].move * c->bandwidth_gbs);
+			return (w->read + w->written) / moved_by_sms(c, named[i].move, reached);
 	return 0;
 }
 
-/* One of which nothing is known but how many threads it has: as if each read and wrote a word, so
- * that it shows whether it matters. */
-static struct vc_kernel_work with_words(const struct vc_kernel_work *w)
+/* Elements of which a card computes the offsets in a ns. */
+static double offsets(const struct vc_card *c)
+{
+	int sm, memory;
+
+	vc_card_clocks(c, &sm, &memory);
+	return OFFSETS * c->sms * sm / 1e3;
+}
+
+/* The work as this card has it: before Ampere there is no TF32. One of which nothing is known but
+ * how many threads it has is taken as if each read and wrote a word, so that it shows whether it
+ * matters. */
+static struct vc_kernel_work work_on(const struct vc_card *c, const struct vc_kernel_work *w)
 {
 	struct vc_kernel_work x = *w;
 
+	if (c->cc_major < 8 && !strcmp(x.type, "tf32"))
+		memcpy(x.type, "fp32", sizeof("fp32"));
 	if (!vc_kernel_work_is_known(w))
 		x.read = x.written = 4 * (double)w->dim[0] * (double)w->dim[1];
 	return x;
@@ -337,7 +373,7 @@ static struct vc_kernel_work with_words(const struct vc_kernel_work *w)
 struct vc_costs vc_cost_of(const struct vc_card *c, const struct vc_kernel_work *work,
 			  const char *name)
 {
-	struct vc_kernel_work with = with_words(work), *w = &with;
+	struct vc_kernel_work there = work_on(c, work), *w = &there;
 
 	if (w->kind == VC_WORK_COLLECTIVE)
 		return collective(c, w, name);
@@ -349,13 +385,13 @@ struct vc_costs vc_cost_of(const struct vc_card *c, const struct vc_kernel_work 
 	if (!s || !(c->bandwidth_gbs > 0))
 		return (struct vc_costs){ 0 };
 	if (is_thin(w))
-		return (struct vc_costs){ s->least + thin(c, w), s->doubt / 100 };
+		return (struct vc_costs){ s->least + thin(c, w, s->move), s->doubt / 100 };
 	ns = computes(w) ? bytes / (s->move * c->bandwidth_gbs) : moving(c, w, s);
-	if (by_name(c, w, name) > 0)
-		ns = by_name(c, w, name);
+	if (by_name(c, w, name, s->move) > 0)
+		ns = by_name(c, w, name, s->move);
 	else if ((w->kind == VC_WORK_ELEMENTWISE || w->kind == VC_WORK_COPY) && c->sms &&
 		 strstr(name, "elementwise_kernel") && !strstr(name, "vectorized"))
-		ns = fmax(ns, w->written / element(w->type) / (OFFSETS * c->sms) * 1e9);
+		ns = fmax(ns, w->written / element(w->type) / offsets(c));
 	if (computes(w))
 		ns = fmax(ns, computing(c, w, s, name));
 	return (struct vc_costs){ s->least + ns, s->doubt / 100 };

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps of language models as NeMo Automodel runs them (its performance summary and examples/llm_benchmark at 36044ad), in
-plain PyTorch: FSDP2 over layers, tensor, context, pipeline (interleaved 1F1B) and expert parallel, low-rank adapters,
-mixtures of experts, states of Mamba-2. One rank of WORLD_SIZE, for dry runs.
+"""Training steps of language models as NeMo Automodel ran them (its performance summary at 36044ad, with the examples and the
+code of the time of each row: October 2025 for mixtures without states), in plain PyTorch: FSDP2 over layers, tensor, context,
+pipeline (interleaved 1F1B) and expert parallel, low-rank adapters, mixtures of experts, states of Mamba-2. One rank of WORLD_SIZE,
+for dry runs.
 
 automodel.py ROW [--steps 2]
 
 A kernel of Transformer Engine, Triton or DeepEP is one kernel of PyTorch's that moves or computes as much. The router is
-Automodel's fake balanced one: a token's experts are neighbours, so that it goes to few ranks."""
+Automodel's fake balanced one, which computes nothing: a token's experts are neighbours, so that it goes to few ranks."""
 import argparse
+import functools
 import os
 
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.utils.checkpoint import checkpoint
@@ -23,14 +26,19 @@ LLAMA8 = dict(hidden=4096, layers=32, heads=32, kv=8, dim=128, ffn=14336, vocab=
 LLAMA70 = dict(hidden=8192, layers=80, heads=64, kv=8, dim=128, ffn=28672, vocab=128256)
 QWEN7 = dict(hidden=3584, layers=28, heads=28, kv=4, dim=128, ffn=18944, vocab=152064, bias=True)
 QWEN32 = dict(hidden=5120, layers=64, heads=40, kv=8, dim=128, ffn=27648, vocab=152064, bias=True)
-QWEN3 = dict(hidden=2048, layers=48, heads=32, kv=4, dim=128, experts=128, topk=8, moe=768, vocab=151936)
-OSS = dict(hidden=2880, heads=64, kv=8, dim=64, topk=4, moe=2880, vocab=201088, window=128)
-MLA = dict(hidden=7168, layers=61, mla=(1536, 512, 128, 64, 128), ffn=18432, topk=8, moe=2048, shared=2048)
+QWEN3 = dict(hidden=2048, layers=48, heads=32, kv=4, dim=128, experts=128, topk=8, moe=768, vocab=151936, te=True, stay=True,
+             unfused=True, head_norms=True)
+OSS = dict(hidden=2880, heads=64, kv=8, dim=64, topk=4, moe=2880, vocab=201088, window=128, bias=True, sinks=True,
+           unfused=True)
+MLA = dict(te=True, hidden=7168, layers=61, mla=(1536, 512, 128, 64, 128), ffn=18432, topk=8, moe=2048, shared=2048)
 NANO = dict(hidden=2688, pattern="MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", heads=32, kv=2, dim=128, experts=128,
-            topk=6, moe=1856, shared=3712, gated=False, states=(64, 64, 8, 128), vocab=131072)
+            stay=True, topk=6, moe=1856, shared=3712, gated=False, states=(64, 64, 8, 128), vocab=131072)
 SUPER = dict(hidden=4096, pattern="MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME",
              heads=32, kv=2, dim=128, experts=512, topk=22, moe=2688, shared=5376, latent=1024, gated=False,
              states=(128, 64, 8, 128), vocab=131072)
+# Transformer Engine has cuDNN's attention.
+KERNELS = {True: [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION],
+           False: [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]}
 # model, cards, batch of a rank at a time, how often, tokens, and what else the row and its file say
 ROWS = {
     "lora_llama_8b": (LLAMA8, dict(world=1, micro=2, times=16, lora=16)),
@@ -41,7 +49,7 @@ ROWS = {
     "lora_qwen_32b_2": (QWEN32, dict(world=16, micro=2, times=2, lora=16, tp=2, again=True)),
     "llama_70b": (LLAMA70, dict(world=64, micro=1, times=4, seq=8192, cp=2, again=True, sync=True)),
     "qwen3_moe_30b": (QWEN3, dict(world=8, micro=4, times=16, ep=8, again=True)),
-    "gpt_oss_20b": (dict(OSS, layers=24, experts=32), dict(world=8, micro=2, times=16, ep=8)),
+    "gpt_oss_20b": (dict(OSS, layers=24, experts=32), dict(world=8, micro=2, times=16, ep=8, again=True)),
     "gpt_oss_120b": (dict(OSS, layers=36, experts=128), dict(world=64, micro=2, times=4, ep=64)),
     "nemotron_nano": (NANO, dict(world=8, micro=4, times=16, ep=8, again=True)),
     "nemotron_super": (SUPER, dict(world=64, micro=2, times=4, ep=64, again=True)),
@@ -78,8 +86,33 @@ class Gate(torch.autograd.Function):
         return g * b, g * a
 
 
-def squared(x):
-    return Gate.apply(x, x)
+class Halves(torch.autograd.Function):
+    """The same of the two halves of one tensor."""
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        a, b = x.view(2, x.shape[0], -1)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        y = torch.empty_like(x)
+        for part, other in zip(y.view(2, x.shape[0], -1), x.view(2, x.shape[0], -1)[[1, 0]]):
+            torch.mul(g, other, out=part)
+        return y
+
+
+class Squared(torch.autograd.Function):
+    """relu(x) relu(x) in one kernel; one backwards."""
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
 
 
 class Sum(torch.autograd.Function):
@@ -164,6 +197,20 @@ class Norm(nn.Module):
         return F.rms_norm(x, x.shape[-1:], self.weight)
 
 
+def rotated(x):
+    """Rotary embeddings without a kernel of their own."""
+    cos, sin = torch.empty(2, x.shape[1], 1, x.shape[-1] // 2, dtype=x.dtype, device="cuda")
+    a, b = x.chunk(2, -1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+
+
+def turned(x):
+    """The same as complex numbers."""
+    angles = torch.empty(x.shape[1], 1, x.shape[-1] // 2, dtype=torch.complex64, device="cuda")
+    pairs = torch.view_as_complex(x.float().view(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * angles).flatten(3).to(x.dtype)
+
+
 class Attention(nn.Module):
     def __init__(self, a, i):
         super().__init__()
@@ -176,24 +223,28 @@ class Attention(nn.Module):
             self.q_norm, self.kv_norm = Norm(a, q), Norm(a, kv)
             self.out = Linear(a, n * value, a.hidden)
         else:
-            self.q, self.out = Linear(a, a.hidden, n * a.dim, a.bias), Linear(a, n * a.dim, a.hidden)
+            self.q, self.out = Linear(a, a.hidden, n * a.dim, a.bias), Linear(a, n * a.dim, a.hidden, a.sinks)
             self.k, self.v = Linear(a, a.hidden, k * a.dim, a.bias), Linear(a, a.hidden, k * a.dim, a.bias)
+        self.norms = nn.ModuleList((Norm(a, a.dim), Norm(a, a.dim))) if a.head_norms else None
 
     def heads(self, x):
+        """Queries, keys and values, (batch, tokens, heads, width)."""
         a = self.a
         if not a.mla:
-            q, k, v = [t(x).view(*x.shape[:2], -1, a.dim).transpose(1, 2) for t in (self.q, self.k, self.v)]
-            return Fused.apply(q), Fused.apply(k), v
+            q, k, v = [t(x).view(*x.shape[:2], -1, a.dim) for t in (self.q, self.k, self.v)]
+            if self.norms is not None:
+                q, k = self.norms[0](q), self.norms[1](k)
+            return (rotated(q), rotated(k), v) if a.unfused else (Fused.apply(q), Fused.apply(k), v)
         q, kv, nope, rope, value = a.mla
         queries = self.up(self.q_norm(self.down(x))).view(*x.shape[:2], -1, nope + rope)
+        queries = torch.cat((queries[..., :nope], turned(queries[..., nope:])), -1)
         small = self.kv_down(x)
         rest = self.kv_up(self.kv_norm(small[..., :kv].contiguous())).view(*x.shape[:2], -1, nope + value)
-        turned = small[..., None, kv:].expand(-1, -1, rest.shape[2], -1)
-        key = torch.cat((rest[..., :nope], turned), -1)
-        return [t.transpose(1, 2) for t in (Fused.apply(queries), key, rest[..., nope:])]
+        key = turned(small[..., None, kv:]).expand(-1, -1, rest.shape[2], -1)
+        return queries, torch.cat((rest[..., :nope], key), -1), rest[..., nope:]
 
     def forward(self, x):
-        q, k, v = self.heads(x)
+        q, k, v = [t.transpose(1, 2).contiguous() if self.a.sinks else t.transpose(1, 2) for t in self.heads(x)]
         many = q.shape[1] != k.shape[1]
         if self.a.cp > 1:  # a ring: the own part, and as much of the others' as a balanced mask leaves
             k, v = [Collect.apply(t, self.a.groups["cp"]) for t in (k, v)]
@@ -205,7 +256,10 @@ class Attention(nn.Module):
             q, k, v = [t.reshape(-1, t.shape[1], w, d) for t in (q, k, v)]
             y = F.scaled_dot_product_attention(q, k, v, enable_gqa=many).reshape(x.shape[0], -1, x.shape[1], d)
         else:
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=many)
+            with sdpa_kernel(KERNELS[self.a.te], set_priority=True):
+                y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=many)
+        if self.a.sinks:  # a part of the softmax goes to no token
+            y = (y * torch.empty(*y.shape[:3], 1, device="cuda")).to(BF16)
         return self.out(y.transpose(1, 2).reshape(*x.shape[:2], -1))
 
 
@@ -230,18 +284,13 @@ class States(nn.Module):
         u, key, query = mixed.split((self.inner, self.g * self.s, self.g * self.s), -1)
         chunks = b * s // c
 
-        def part(t, heads):
-            return t.reshape(chunks, c, heads, -1).transpose(1, 2).reshape(chunks * heads, c, -1)
-        u, key, query = part(u, self.n), part(key, self.g), part(query, self.g)
-        each = self.n // self.g
-        scores = torch.bmm(query, key.transpose(1, 2))  # by group
-        keys = key.view(chunks, self.g, 1, c, -1).expand(-1, -1, each, -1, -1).reshape(chunks * self.n, c, -1)
-        held = torch.bmm(u.transpose(1, 2), keys)  # what each chunk adds to the state
-        held = Fused.apply(held)  # passed on
-        queries = query.view(chunks, self.g, 1, c, -1).expand(-1, -1, each, -1, -1).reshape(chunks * self.n, c, -1)
-        near = scores.view(chunks, self.g, 1, c, c).expand(-1, -1, each, -1, -1).reshape(chunks * self.n, c, c)
-        y = torch.baddbmm(torch.bmm(near, u), queries, held.transpose(1, 2))
-        y = y.view(chunks, self.n, c, -1).transpose(1, 2).reshape(b, s, self.inner)
+        def part(t):  # by group: its heads share keys and queries
+            return t.reshape(chunks, c, self.g, -1).transpose(1, 2).reshape(chunks * self.g, c, -1)
+        u, key, query = part(u), part(key), part(query)
+        held = Fused.apply(torch.bmm(u.transpose(1, 2), key))  # what each chunk adds to the state; passed on
+        near = torch.bmm(query, key.transpose(1, 2))
+        y = torch.baddbmm(torch.bmm(near, u), query, held.transpose(1, 2))
+        y = y.view(chunks, self.g, c, -1).transpose(1, 2).reshape(b, s, self.inner)
         return self.out(self.norm(Gate.apply(y, z.contiguous())))
 
 
@@ -253,7 +302,7 @@ class Mlp(nn.Module):
 
     def forward(self, x):
         up = self.up(x)
-        return self.down(Gate.apply(self.gate(x), up) if self.gate is not None else squared(up))
+        return self.down(Gate.apply(self.gate(x), up) if self.gate is not None else Squared.apply(up))
 
 
 class Grouped(torch.autograd.Function):
@@ -303,22 +352,42 @@ def fold(x, rows):
     return x if x.shape[0] == rows else x.view(-1, rows, x.shape[-1]).sum(0)
 
 
+def biased(x, bias, probs=None):
+    """As Automodel of October 2025 adds it, weighted by how likely an expert is."""
+    parts = x.chunk(len(bias))
+    if probs is None:
+        return torch.cat([t + b for t, b in zip(parts, bias)])
+    return torch.cat([t + b * p for t, b, p in zip(parts, bias, probs.chunk(len(bias)))]).to(x.dtype)
+
+
 class Experts(nn.Module):
     def __init__(self, a, width):
         super().__init__()
         local = a.experts // a.ep
         self.up = nn.Parameter(torch.empty(local, (2 if a.gated else 1) * a.moe, width, dtype=BF16))
         self.down = nn.Parameter(torch.empty(local, width, a.moe, dtype=BF16))
+        self.up_bias = nn.Parameter(torch.empty(local, 2 * a.moe, dtype=BF16)) if a.sinks else None
+        self.down_bias = nn.Parameter(torch.empty(local, width, dtype=BF16)) if a.sinks else None
 
     def forward(self, x):
         y = Grouped.apply(x, self.up)
-        return Grouped.apply(Gate.apply(*y.chunk(2, -1)) if y.shape[1] > self.down.shape[2] else squared(y), self.down)
+        if self.up_bias is not None:
+            y = biased(y, self.up_bias)
+        y = Grouped.apply(Halves.apply(y) if y.shape[1] > self.down.shape[2] else Squared.apply(y), self.down)
+        if self.down_bias is not None:
+            y = biased(y, self.down_bias, torch.empty(y.shape[0], 1, device="cuda"))
+        return y
+
+
+@functools.cache
+def side_stream():
+    return torch.cuda.Stream()
 
 
 class Mixture(nn.Module):
     def __init__(self, a):
         super().__init__()
-        self.a, self.router = a, Linear(a, a.hidden, a.experts)
+        self.a = a
         width = a.latent or a.hidden
         self.experts = Experts(a, width)
         self.less, self.more = (Linear(a, a.hidden, width), Linear(a, width, a.hidden)) if a.latent else (None, None)
@@ -334,8 +403,18 @@ class Mixture(nn.Module):
         return self.orders[rows, times]
 
     def forward(self, x):
+        if self.shared is None:
+            return self.routed(x)
+        side, here = side_stream(), torch.cuda.current_stream()
+        side.wait_stream(here)
+        with torch.cuda.stream(side):  # beside the messages
+            z = self.shared(x)
+        y = self.routed(x)
+        here.wait_stream(side)
+        return y + z
+
+    def routed(self, x):
         a, flat = self.a, x.reshape(-1, x.shape[-1])
-        score = self.router(flat).float().softmax(-1).sum() * 0
         inner = self.less(flat) if self.less is not None else flat
         rows = inner.shape[0]
         sent = int(rows * self.copies) // a.ep * a.ep
@@ -346,8 +425,7 @@ class Mixture(nn.Module):
         y = torch.cat((y, y[:sent - rows])) if sent > rows else y
         y = Swap.apply(y, a.groups["ep"])[:rows]
         y = self.more(y) if self.more is not None else y
-        y = y.view(x.shape) + score.to(y.dtype)
-        return y + self.shared(x) if self.shared is not None else y
+        return y.view(x.shape)
 
 
 class Block(nn.Module):
@@ -377,10 +455,10 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    """So many layers from one on; with the embedding, if first, and the loss, if last."""
-    def __init__(self, a, start, end):
+    """Some layers; with the embedding, if first, and the loss, if last."""
+    def __init__(self, a, start, end, first, last):
         super().__init__()
-        self.a, self.first, self.last = a, start == 0, end == a.layers
+        self.a, self.first, self.last = a, first, last
         self.embed = nn.Parameter(torch.empty(a.vocab, a.hidden, dtype=BF16), requires_grad=not a.lora) if self.first else None
         self.blocks = nn.ModuleList(Block(a, i) for i in range(start, end))
         self.norm = Norm(a, a.hidden) if self.last else None
@@ -401,7 +479,8 @@ class Model(nn.Module):
 
 def settings(name):
     a = argparse.Namespace(tp=1, cp=1, pp=1, ep=1, lora=0, seq=4096, again=False, sequence=False, sync=False, each=0, ffn=0,
-                           experts=0, topk=0, moe=0, shared=0, dense=0, latent=0, gated=True, window=0, bias=False, pattern="",
+                           experts=0, topk=0, moe=0, shared=0, dense=0, latent=0, gated=True, window=0, bias=False, sinks=False,
+                           te=False, stay=False, unfused=False, head_norms=False, pattern="",
                            states=None, mla=None, kv=0, dim=0)
     for part in ROWS[name]:
         vars(a).update(part)
@@ -419,35 +498,42 @@ def shard(a, model, whole, experts):
             if experts is not None:
                 fully_shard(m, mesh=experts, mp_policy=policy, reshard_after_forward=False,
                             shard_placement_fn=lambda p: torch.distributed.tensor.Shard(1))
-        fully_shard(block, mesh=whole, mp_policy=policy, reshard_after_forward=not a.experts, ignored_params=mine)
+        fully_shard(block, mesh=whole, mp_policy=policy, reshard_after_forward=a.pp == 1 and not a.stay, ignored_params=mine)
     ignored = {p for b in model.blocks for m in b.parts if isinstance(m, Mixture) for p in m.experts.parameters()}
     return fully_shard(model, mesh=whole, mp_policy=policy, reshard_after_forward=False, ignored_params=ignored)
 
 
-def order(a, rank, micro):
-    """Interleaved 1F1B as torch.distributed.pipelining has it: (stage, micro-batch, forwards?) or None, by time."""
-    stages = a.layers_at
-    n, warm = len(stages) // a.pp, (len(stages) // a.pp - 1) * a.pp + 2 * (a.pp - 1 - rank)
-    total = n * micro
-    warm = min(warm, total)
+def order(a, rank):
+    """Interleaved 1F1B as torch.distributed.pipelining has it: (stage, micro-batch, forwards?)."""
+    n, micro = len(a.sizes) // a.pp, a.micro
+    warm = min((n - 1) * a.pp + 2 * (a.pp - 1 - rank), n * micro)
 
     def at(i, back):
         k = i // a.pp % n
-        return ((n - 1 - k if back else k) * a.pp + rank, i // (a.pp * n) * a.pp + i % a.pp, not back)
-    ops = [None] * rank + [at(i, False) for i in range(warm)]
-    ops += [None] * (a.pp - 1 - rank)
-    for i in range(total - warm):
+        return (n - 1 - k if back else k) * a.pp + rank, i // (a.pp * n) * a.pp + i % a.pp, not back
+    ops = [at(i, False) for i in range(warm)]
+    for i in range(n * micro - warm):
         ops += [at(warm + i, False), at(i, True)]
-    for i in range(total - warm, total):
-        ops += [None, at(i, True)] if i > total - warm else [at(i, True)]
-    return ops
+    return ops + [at(i, True) for i in range(n * micro - warm, n * micro)]
+
+
+def timeline(a):
+    """Of each rank what it does by the moment, or None: where a neighbour is not ready yet."""
+    left, done, plans, last = [order(a, r)[::-1] for r in range(a.pp)], set(), [[] for _ in range(a.pp)], len(a.sizes) - 1
+    while any(left):
+        for ops, plan in zip(left, plans):
+            s, m, forwards = ops[-1] if ops else (0, 0, True)
+            wants = None if forwards and s == 0 else (s - 1, m, True) if forwards else \
+                (s, m, True) if s == last else (s + 1, m, False)
+            plan.append(ops.pop() if ops and (wants is None or wants in done) else None)
+        done |= {p[-1] for p in plans}
+    return plans
 
 
 def pipeline(a, stages, tokens):
     """Each action, and then what neighbours need of it and this rank of theirs, as one operation."""
-    micro, mine, ranks = a.micro, a.place["pp"], dist.get_process_group_ranks(a.groups["pp"])
-    plans = [order(a, r, micro) for r in range(a.pp)]
-    last, got, sent = len(a.layers_at) - 1, {}, {}
+    mine, ranks, plans = a.place["pp"], dist.get_process_group_ranks(a.groups["pp"]), timeline(a)
+    last, got, sent = len(a.sizes) - 1, {}, {}
     for t in range(max(map(len, plans))):
         ops, act = [], plans[mine][t] if t < len(plans[mine]) else None
         if act:
@@ -500,16 +586,14 @@ def main():
     dist.init_process_group("nccl")
     a = settings(given.row)
     whole, experts = meshes(a)
-    if a.pp > 1:
-        a.layers_at = list(range(0, a.layers, a.each))
-        if len(a.layers_at) % a.pp:  # rounded down: the first ones have more
-            n = len(a.layers_at) // a.pp * a.pp
-            a.layers_at = [a.layers * i // n for i in range(n)]
-    else:
-        a.layers_at = [0]
-    ends = a.layers_at[1:] + [a.layers]
+    a.sizes = [a.layers]
+    if a.pp > 1:  # the embedding and the head count as a layer
+        n = (a.layers + 2 + a.each - 1) // a.each // a.pp * a.pp
+        a.sizes = [(a.layers + 2) // n + (i < (a.layers + 2) % n) - (i in (0, n - 1)) for i in range(n)]
+    ends = [sum(a.sizes[:i + 1]) for i in range(len(a.sizes))]
     with torch.device("meta"):
-        stages = [Model(a, a.layers_at[i], ends[i]) for i in range(a.place["pp"], len(ends), a.pp)]
+        stages = [Model(a, ends[i] - a.sizes[i], ends[i], i == 0, i == len(ends) - 1)
+                  for i in range(a.place["pp"], len(ends), a.pp)]
     stages = [shard(a, s, whole, experts) if a.world > 1 else s for s in stages]
     for s in stages:
         s.to_empty(device="cuda")

@@ -57,7 +57,7 @@ static const struct vc_sink_type *of_type(const char *path, const char *ext, con
 	const struct vc_sink_type *t = vc_name_sink("-t", type, err);
 	size_t n = strlen(type);
 
-	/* the same picture in another format: flame, flame_text */
+	/* the same picture in another format: owners, owners_dot */
 	for (size_t i = 0; t && strcmp(t->extension, ext) && vc_sinks[i]; i++)
 		if (!strncmp(vc_sinks[i]->name, type, n) && vc_sinks[i]->name[n] == '_' &&
 		    !strcmp(vc_sinks[i]->extension, ext))

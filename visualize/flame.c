@@ -6,56 +6,17 @@
 #include "common/site.h"
 #include "common/vec.h"
 #include "common/format.h"
+#include "visualize/ownergraph.h"
 
 enum { MOST_FRAMES = 14 };
 
 #define NO_STACK "no stack recorded"
 
-/* FNV-1a (Fowler, Noll, Vo) of a name below the node `at`. */
-static uint64_t hash_of(uint32_t at, const char *name)
-{
-	uint64_t h = (0xcbf29ce484222325u ^ at) * 0x100000001b3u;
-
-	while (*name)
-		h = (h ^ (unsigned char)*name++) * 0x100000001b3u;
-	return h;
-}
-
-/* "layers.12.attn" and "layers.3.attn" are one owner: numbers between dots become a star. */
-static void collapse(const char *from, char *to, size_t cap)
-{
-	size_t n = 0;
-	bool start = true;
-
-	while (*from && n + 4 < cap) {
-		size_t digits = strspn(from, "0123456789");
-		if (start && digits && (from[digits] == '.' || !from[digits])) {
-			to[n++] = '*';
-			from += digits;
-			start = false;
-			continue;
-		}
-		start = *from == '.';
-		to[n++] = *from++;
-	}
-	to[n] = '\0';
-}
-
-/* What a kind is called where it is a phase: "forward" for activations. */
-static const char *phase_name(const struct vc_classes *c, enum vc_slot slot)
-{
-	static const char *const name[VC_SLOTS] = {
-		NULL, NULL,    "optimizer",  "backward",      "forward",
-		"temporaries", "workspaces", "kept by each step", "not attributed" };
-
-	return c->categories && name[slot] ? name[slot] : vc_classes_name(c, slot);
-}
-
 /* The child of `at` with that name, made where there is none; UINT32_MAX: no memory. `last` has
  * the last node of each hash, because thousands may have one parent; 0 is nobody's child. */
 static uint32_t child_of(struct vc_flame *f, struct vc_map *last, uint32_t at, const char *name)
 {
-	uint64_t key = hash_of(at, name), *known = vc_map_get(last, key);
+	uint64_t key = vc_own_hash(at, name), *known = vc_map_get(last, key);
 
 	for (uint64_t i = known ? *known : 0; i; i = f->node[i].next)
 		if (f->node[i].parent == at && !strcmp(f->node[i].name, name))
@@ -126,7 +87,7 @@ static size_t path_of(const struct vc_meta *m, const struct vc_owner *o,
 	size_t n = 0, frames = 0;
 
 	if (*label)
-		collapse(label, name[n++], sizeof(*name));
+		vc_own_collapse(label, name[n++], sizeof(*name));
 	if (m && o->site && o->site < m->frames) {
 		frames = own_frames(m, o->site, frame);
 		for (size_t i = 0; i < frames; i++)
@@ -149,7 +110,7 @@ static int add(struct vc_flame *f, struct vc_map *last, const struct vc_classes 
 
 	count(&f->node[0], o);
 	for (size_t i = 0; i <= n; i++) {
-		at = child_of(f, last, at, i ? name[i - 1] : phase_name(c, o->slot));
+		at = child_of(f, last, at, i ? name[i - 1] : vc_own_phase(c, o->slot));
 		if (at == UINT32_MAX)
 			return -1;
 		count(&f->node[at], o);

@@ -5,7 +5,7 @@
 PY=${PYTHON:-python3}
 if ! "$PY" -c 'import sys; sys.exit(sys.version_info < (3, 6))' 2>/dev/null; then skip "exchange formats" "no python3 to read them with"; finish; fi
 
-formats="csv jsonl json perfetto folded pprof openmetrics markdown"
+formats="csv jsonl json chrome perfetto folded pprof openmetrics markdown"
 round() { # NAME TRACE OPTIONS...
 	what=$1; trace=$2; shift 2
 	"$VRAMCAST" sim "$trace" "$@" --json > "$TMP/sim.json" 2> "$TMP/err"
@@ -38,7 +38,7 @@ for f in $formats; do
 	"$VRAMCAST" export traces/attention.vct --to $f -o "$TMP/1.$f"; "$VRAMCAST" export traces/attention.vct --to $f -o "$TMP/2.$f"
 	check "$f: twice the same bytes" cmp "$TMP/1.$f" "$TMP/2.$f"
 done
-for e in csv jsonl json pftrace folded pprof prom md; do
+for e in csv jsonl json pftrace trace folded pprof prom md; do
 	run sim traces/attention.vct --no-verify -o "$TMP/y.$e"
 	expect "sim -o y.$e" 0
 	check "y.$e is not empty" test -s "$TMP/y.$e"

@@ -15,6 +15,8 @@ for t in timeline segments compare sweep ranks allocators unused; do
 done
 check "a single step is no pattern: its blocks are what their call sites say" \
 	sh -c 'for w in Gradients Activations "There at the start"; do grep -q ">$w<" "$1" || exit 1; done' - "$TMP/timeline.svg"
+run plot $T -g a100-40g-sxm -t owners -o "$TMP/o.dot"; expect "owners as .dot" 0
+if command -v dot >/dev/null 2>&1; then check "dot reads it" dot -Tcanon -o /dev/null "$TMP/o.dot"; else skip "dot reads it" "no dot here"; fi
 
 run plot $T; expect "without -o the timeline is text" 0 '^Needs 62\.5 GiB'
 run plot $T -g a100-40g-sxm -t flame; expect "and so is who holds it" 0 'AccumulateGrad  x225'

@@ -123,6 +123,21 @@ def check_json(path, run):
     same("peak of the curve", max(c["reserved_max"] for c in got["curve"]), run["peak_reserved"])
 
 
+def check_chrome(path, run):
+    doc = json.load(open(path))
+    ev = doc["traceEvents"]
+    c = [e["args"] for e in ev if e["ph"] == "C"]
+    same("allocated", max(a["allocated"] for a in c), run["peak_allocated"])
+    same("reserved", max(a["allocated"] + a["cached"] for a in c), run["peak_reserved"])
+    ts = [e["ts"] for e in ev if e["ph"] == "C"]
+    assert ts == sorted(ts), "counters are not in order of time"
+    depth = 0
+    for e in ev:
+        depth += {"B": 1, "E": -1}.get(e["ph"], 0)
+        assert depth >= 0, "an end without a begin"
+    same("an instant for the refusal", any(e["name"] == "out of memory" for e in ev), run["ooms"] > 0)
+
+
 def check_perfetto(path, run):
     tracks, counters, depth = {}, {}, {}
     trouble = 0

@@ -147,6 +147,38 @@ static char *write_as(const char *sink, const char *params, const struct vc_resu
 	return at;
 }
 
+static size_t occurrences(const char *text, const char *word)
+{
+	size_t n = 0;
+
+	for (const char *p = strstr(text, word); p; p = strstr(p + 1, word))
+		n++;
+	return n;
+}
+
+static void chrome_traces_have_every_kernel_up_to_the_limit(void **state)
+{
+	struct made d;
+	size_t n;
+	char *all, *few;
+
+	(void)state;
+	make(&d);
+	all = write_as("chrome", NULL, &d.r, &n);
+	assert_int_equal(occurrences(all, "\"ph\":\"X\""), 3);
+	assert_non_null(strstr(all, "\"name\":\"gemm\",\"ts\":0.150,\"dur\":0.025"));
+	assert_int_equal(occurrences(all, "\"ph\":\"B\""), 1);
+	assert_int_equal(occurrences(all, "\"ph\":\"E\""), 1); /* not the one without a beginning */
+	assert_int_equal(occurrences(all, "\"ph\":\"i\""), 2);
+	assert_non_null(strstr(all, "\"kernels_left_out\":0"));
+	few = write_as("chrome", "limit=2", &d.r, &n);
+	assert_int_equal(occurrences(few, "\"ph\":\"X\""), 2);
+	assert_non_null(strstr(few, "\"kernels_left_out\":1"));
+	free(all);
+	free(few);
+	vc_meta_free(d.meta);
+}
+
 static uint64_t varint(const uint8_t **p)
 {
 	uint64_t v = 0;
@@ -205,6 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(protocol_buffers_are_encoded_as_their_guide_says),
 		cmocka_unit_test(pickles_hold_the_shortest_opcode_for_each_number),
+		cmocka_unit_test(chrome_traces_have_every_kernel_up_to_the_limit),
 		cmocka_unit_test(perfetto_traces_have_slices_for_kernels_and_phases),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,7 +157,7 @@ check-all: $(BUILD)/tests/oracle-vllm-play
 TESTS += tests/oracle-vllm/vllm.sh
 check-oracle-vllm: $(BUILD)/tests/oracle-vllm-play ## vramcast serve against vLLM's own scheduler (fetches wheels)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-vllm/check.sh
-$(BUILD)/tests/oracle-sglang-serve: tests/oracle-sglang/serve.c tests/support/play.c $(BUILD)/libvramcast.a
+$(BUILD)/tests/oracle-sglang-serve: tests/oracle-sglang/serve.c tests/support/play.c tests/support/dice.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)

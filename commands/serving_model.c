@@ -584,6 +584,10 @@ static int read_model(const char *path, const struct vc_value *root,
 	if (root->kind != VC_J_OBJECT)
 		return vc_fail(err, VC_EFORMAT, "no configuration of a model: not a JSON object");
 	VC_TRY(read_shape(root, how, &s, err));
+	if (vc_value_get(s.config, "compress_rates") || vc_value_get(s.config, "compress_ratios"))
+		return vc_fail(err, VC_ENOSUP, "how much is kept of the tokens by layers that "
+			       "compress them (%.31s) is not modelled: a dry run of the server "
+			       "says it", s.type);
 	VC_TRY(read_widths(&s, m, &w, err));
 	shared = NUMBER(s.config, 0, "num_kv_shared_layers");
 	for (size_t i = 0; i < (size_t)s.layers; i++) {

@@ -96,6 +96,8 @@ run estimate "$TMP/m/Qwen3.6-27B" --serve --kv-memory 18GiB --context 32768 --ma
 expect "a draft of another width leaves groups of one layer: 65 of them" 0 '^ *state +48 +1 '
 run estimate "$l" --serve -g l4 --draft "$l"; expect "a draft proposes some tokens" 2 '' '--draft goes with --speculative N'
 run estimate "$l" --serve -g l4 --draft nowhere --speculative 2; expect "and is a model" 1 '' 'nowhere is no config.json'
+mkdir -p "$TMP/m/v4"; printf '{"model_type": "deepseek_v4", "hidden_size": 4096, "num_hidden_layers": 4, "num_attention_heads": 64, "num_key_value_heads": 1, "head_dim": 512, "vocab_size": 129280, "moe_intermediate_size": 2048, "compress_rates": {"compressed_sparse_attention": 4}}' > "$TMP/m/v4/config.json"
+run estimate "$TMP/m/v4" --serve -g h200 --context 8192; expect "layers that compress what they keep get no number" 1 '' 'compress them \(deepseek_v4\) is not modelled'
 # SGLang: states of 32 bits where the file does not say it, one more than can be used, three for a request with the radix cache.
 run estimate "$TMP/m/Nemotron-3-Nano-30B" --serve --sglang 0.5 --kv-memory 20GiB --context 8192 --json
 [ "$(field states)" -gt 0 ] && [ "$(field running)" = $(($(field states) / 3)) ] && pass "as many requests as their states allow: $(field running) with $(field states)" || fail "states of SGLang" "$out"

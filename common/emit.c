@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emit.c - see emit.h. Values become text once; JSON prints them at once, people's tables and CSV
- * collect cells first because columns must be aligned and heads known. */
+ * collect cells first (cells.h). */
 #include "common/emit.h"
 
 #include <stdarg.h>
 
-#include "common/vec.h"
+#include "common/cells.h"
+#include "common/json.h"
 #include "common/utf8.h"
+#include "common/vec.h"
 
 #define MAX_DEPTH 32
 
@@ -14,18 +16,15 @@ enum shape { OBJECT, ARRAY, ROWS /* array of objects shown as lines */, ROW };
 
 struct level { enum shape shape; bool hidden, any; const char *key; };
 
-struct cell { char *head, *value; bool number; size_t row; };
-
 struct vc_emit {
 	const char *color; /* of the next line, or NULL; lent */
 	struct vc_output *out;
 	enum vc_emit_mode mode;
 	struct level level[MAX_DEPTH];
 	int depth;
-	struct cell *cell; size_t cells, cap; /* the group or table being collected */
-	size_t rows;
+	struct vc_cells c;                    /* the group or table being collected */
 	char *scalars; size_t scalars_len;    /* people: an array of plain values */
-	bool nomem, csv_done, markdown, unknown;
+	bool nomem, csv_done, unknown;
 };
 
 struct vc_emit *vc_emit_new(struct vc_output *out, enum vc_emit_mode mode, struct vc_error *err)
@@ -38,12 +37,13 @@ struct vc_emit *vc_emit_new(struct vc_output *out, enum vc_emit_mode mode, struc
 	}
 	e->out = out;
 	e->mode = mode;
+	e->c = (struct vc_cells){ .out = out, .csv = mode == VC_EMIT_CSV };
 	return e;
 }
 
 void vc_emit_markdown(struct vc_emit *e)
 {
-	e->markdown = true;
+	e->c.markdown = true;
 }
 
 static bool is_json(const struct vc_emit *e)
@@ -60,28 +60,7 @@ static struct level *top(struct vc_emit *e)
 
 static void json_string(struct vc_emit *e, const char *s)
 {
-	vc_output_text(e->out, "\"");
-	for (size_t left = strlen(s), n = 0; *s; s += n, left -= n) {
-		unsigned char c = (unsigned char)*s;
-
-		n = vc_utf8_length((const uint8_t *)s, left);
-		if (!n) { /* file names may be any bytes */
-			n = 1;
-			vc_output_text(e->out, "\\ufffd");
-		} else if (c == '"' || c == '\\')
-			vc_output_printf(e->out, "\\%c", c);
-		else if (c == '\n')
-			vc_output_text(e->out, "\\n");
-		else if (c == '\t')
-			vc_output_text(e->out, "\\t");
-		else if (c < 0x20 || c == 0x7f)
-			vc_output_printf(e->out, "\\u%04x", c);
-		else if (c == 0xc2 && (unsigned char)s[1] < 0xa0)
-			vc_output_printf(e->out, "\\u%04x", (unsigned char)s[1]);
-		else
-			vc_output_write(e->out, s, n);
-	}
-	vc_output_text(e->out, "\"");
+	vc_json_quote(e->out, s, strlen(s));
 }
 
 static void json_break(struct vc_emit *e)
@@ -115,218 +94,11 @@ static void json_open(struct vc_emit *e, const char *key, enum shape shape)
 	vc_output_text(e->out, shape == OBJECT ? "{" : "[");
 }
 
-/* ---- cells ---- */
-
-static void add_cell(struct vc_emit *e, const char *head, const char *value, bool number)
-{
-	if (!vc_vec_room(e->cell, e->cap, e->cells + 1)) {
-		e->nomem = true;
-		return;
-	}
-	e->cell[e->cells] = (struct cell){ strdup(head), strdup(value), number, e->rows };
-	if (!e->cell[e->cells].head || !e->cell[e->cells].value) {
-		e->nomem = true;
-	} else {
-		vc_utf8_plain(e->cell[e->cells].head);
-		vc_utf8_plain(e->cell[e->cells].value);
-	}
-	e->cells++;
-}
-
-static void drop_cells(struct vc_emit *e)
-{
-	for (size_t i = 0; i < e->cells; i++) {
-		VC_FREE(e->cell[i].head, e->cell[i].value);
-	}
-	e->cells = 0;
-	e->rows = 0;
-}
-
-static int columns_of(const char *s) /* UTF-8 code points, good enough for our own words */
-{
-	int n = 0;
-
-	for (; *s; s++)
-		n += ((unsigned char)*s & 0xC0) != 0x80;
-	return n;
-}
-
-static void pad(struct vc_emit *e, int n)
-{
-	while (n-- > 0)
-		vc_output_text(e->out, " ");
-}
-
-/* Words as Markdown shows them as they are: "<module>" is no tag, and "|" ends no cell. */
-static void marked(struct vc_emit *e, const char *v)
-{
-	v += strspn(v, " ");
-	for (; *v; v++) {
-		if (*v == '<')
-			vc_output_text(e->out, "&lt;");
-		else if (strchr("|*_`", *v))
-			vc_output_printf(e->out, "\\%c", *v);
-		else
-			vc_output_write(e->out, v, 1);
-	}
-}
-
-/* A group of "label  value" lines. */
-static void print_group(struct vc_emit *e)
-{
-	int width = 0, indent = 2;
-
-	for (size_t i = 0; i < e->cells; i++)
-		if (columns_of(e->cell[i].head) > width)
-			width = columns_of(e->cell[i].head);
-	for (size_t i = 0; i < e->cells; i++) {
-		if (e->markdown) {
-			vc_output_text(e->out, "- ");
-			marked(e, e->cell[i].head);
-			vc_output_text(e->out, ": ");
-			marked(e, e->cell[i].value);
-			vc_output_text(e->out, "\n");
-			continue;
-		}
-		pad(e, indent);
-		vc_output_text(e->out, e->cell[i].head);
-		pad(e, width - columns_of(e->cell[i].head) + 2);
-		vc_output_printf(e->out, "%s\n", e->cell[i].value);
-	}
-	drop_cells(e);
-}
-
-/* Column names in order of first appearance; returns their number. */
-static size_t heads_of(const struct vc_emit *e, const char **head, size_t max)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < e->cells; i++) {
-		size_t k = 0;
-
-		while (k < n && strcmp(head[k], e->cell[i].head))
-			k++;
-		if (k == n && n < max)
-			head[n++] = e->cell[i].head;
-	}
-	return n;
-}
-
-static const struct cell *cell_at(const struct vc_emit *e, size_t row, const char *head,
-				  size_t from)
-{
-	for (size_t i = from; i < e->cells && e->cell[i].row <= row; i++)
-		if (e->cell[i].row == row && !strcmp(e->cell[i].head, head))
-			return &e->cell[i];
-	return NULL;
-}
-
-static void csv_value(struct vc_emit *e, const char *v)
-{
-	if (!strpbrk(v, ",\"\n\r")) {
-		vc_output_text(e->out, v);
-		return;
-	}
-	vc_output_text(e->out, "\"");
-	for (; *v; v++)
-		vc_output_write(e->out, *v == '"' ? "\"\"" : v, *v == '"' ? 2 : 1);
-	vc_output_text(e->out, "\"");
-}
-
-static void print_table_row(struct vc_emit *e, const char **head, const int *width, size_t n,
-			    size_t row, size_t from)
-{
-	for (size_t k = 0; k < n; k++) {
-		const struct cell *c = cell_at(e, row, head[k], from);
-		const char *v = c ? c->value : "";
-
-		if (e->mode == VC_EMIT_CSV) {
-			vc_output_text(e->out, k ? "," : "");
-			csv_value(e, v);
-			continue;
-		}
-		pad(e, 2);
-		if (c && c->number)
-			pad(e, width[k] - columns_of(v));
-		vc_output_text(e->out, v);
-		if (!(c && c->number) && k + 1 < n)
-			pad(e, width[k] - columns_of(v));
-	}
-	vc_output_text(e->out, "\n");
-}
-
-/* A table of Markdown; the columns of numbers stand to the right. */
-static void print_marked(struct vc_emit *e, const char **head, size_t n)
-{
-	vc_output_text(e->out, "\n");
-	for (size_t k = 0; k < n; k++) {
-		vc_output_text(e->out, k ? " | " : "| ");
-		marked(e, head[k]);
-	}
-	vc_output_text(e->out, " |\n|");
-	for (size_t k = 0; k < n; k++) {
-		const struct cell *c = cell_at(e, 0, head[k], 0);
-		vc_output_text(e->out, c && c->number ? "--:|" : "---|");
-	}
-	for (size_t row = 0; row < e->rows; row++) {
-		vc_output_text(e->out, "\n");
-		for (size_t k = 0; k < n; k++) {
-			const struct cell *c = cell_at(e, row, head[k], 0);
-			vc_output_text(e->out, k ? " | " : "| ");
-			marked(e, c ? c->value : "");
-		}
-		vc_output_text(e->out, " |");
-	}
-	vc_output_text(e->out, "\n");
-	drop_cells(e);
-}
-
-static void print_table(struct vc_emit *e)
-{
-	const char *head[64];
-	int width[64];
-	size_t n = heads_of(e, head, 64), from = 0;
-
-	if (e->markdown) {
-		print_marked(e, head, n);
-		return;
-	}
-	for (size_t k = 0; k < n; k++) {
-		bool number = false;
-
-		width[k] = columns_of(head[k]);
-		for (size_t i = 0; i < e->cells; i++) {
-			if (strcmp(e->cell[i].head, head[k]))
-				continue;
-			number |= e->cell[i].number;
-			if (columns_of(e->cell[i].value) > width[k])
-				width[k] = columns_of(e->cell[i].value);
-		}
-		if (e->mode == VC_EMIT_CSV) {
-			vc_output_text(e->out, k ? "," : "");
-			csv_value(e, head[k]);
-			continue;
-		}
-		pad(e, 2 + (number ? width[k] - columns_of(head[k]) : 0));
-		vc_output_text(e->out, head[k]);
-		if (!number && k + 1 < n)
-			pad(e, width[k] - columns_of(head[k]));
-	}
-	if (n)
-		vc_output_text(e->out, "\n");
-	for (size_t row = 0; row < e->rows; row++) {
-		while (from < e->cells && e->cell[from].row < row)
-			from++;
-		print_table_row(e, head, width, n, row, from);
-	}
-	drop_cells(e);
-}
-
 /* ---- structure ---- */
 
 static void heading(struct vc_emit *e, const char *label)
 {
-	print_group(e);
+	vc_cells_group(&e->c);
 	if (*label)
 		vc_output_printf(e->out, "%s%s\n", e->depth && label[0] != ' ' ? "\n" : "", label);
 }
@@ -349,7 +121,7 @@ void vc_emit_object(struct vc_emit *e, const char *key, const char *label)
 	}
 	if (l && l->shape == ROWS) {
 		if (!l->any && !l->hidden && e->mode == VC_EMIT_TEXT)
-			print_group(e); /* what was said before the table stands before it */
+			vc_cells_group(&e->c); /* what was said before the table stands before it */
 		l->any = true;
 		push(e, ROW, key, l->hidden);
 		return;
@@ -380,17 +152,17 @@ static void end_rows(struct vc_emit *e, const struct level *l)
 	if (l->hidden)
 		return;
 	if (e->scalars) { /* it was an array of plain values after all */
-		add_cell(e, l->key ? l->key : "", e->scalars, false);
+		vc_cells_add(&e->c, l->key ? l->key : "", e->scalars, false);
 		free(e->scalars);
 		e->scalars = NULL;
 		e->scalars_len = 0;
 		return;
 	}
-	if (!e->rows)
+	if (!e->c.rows)
 		return;
 	if (e->mode == VC_EMIT_TEXT && l->key && *l->key)
 		vc_output_printf(e->out, "\n%s\n", l->key);
-	print_table(e);
+	vc_cells_table(&e->c);
 	e->csv_done = true;
 }
 
@@ -412,9 +184,9 @@ void vc_emit_end(struct vc_emit *e)
 	if (l.shape == ROWS)
 		end_rows(e, &l);
 	else if (l.shape == ROW && top(e) && top(e)->shape == ROWS && !l.hidden)
-		e->rows++;
+		e->c.rows++;
 	else if (l.shape == OBJECT && !l.hidden && e->mode == VC_EMIT_TEXT)
-		print_group(e);
+		vc_cells_group(&e->c);
 }
 
 /* ---- values ---- */
@@ -469,7 +241,7 @@ static void value(struct vc_emit *e, const char *const name[2], const char *raw,
 		snprintf(dotted, sizeof(dotted), "%s.%s", l->key ? l->key : "", head);
 		head = dotted;
 	}
-	add_cell(e, head, csv ? raw : text, number);
+	vc_cells_add(&e->c, head, csv ? raw : text, number);
 }
 
 #define VALUE(raw, text, number) value(e, (const char *const[]){ key, label }, raw, text, number)
@@ -581,13 +353,13 @@ void vc_emit_line(struct vc_emit *e, const char *fmt, ...)
 
 	if (e->mode != VC_EMIT_TEXT || (top(e) && top(e)->hidden))
 		return;
-	print_group(e);
+	vc_cells_group(&e->c);
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	if (e->markdown) { /* a paragraph, or what stands indented below one */
+	if (e->c.markdown) { /* a paragraph, or what stands indented below one */
 		vc_output_text(e->out, *line == ' ' ? "- " : "\n");
-		marked(e, line + (*line == '\n'));
+		vc_cells_marked(&e->c, line + (*line == '\n'));
 		vc_output_text(e->out, "\n");
 		return;
 	}
@@ -607,9 +379,9 @@ int vc_emit_finish(struct vc_emit *e, struct vc_error *err)
 
 	while (e->depth)
 		vc_emit_end(e);
-	print_group(e);
-	r = e->nomem ? vc_nomem(err, "the report") : VC_OK;
-	VC_FREE(e->scalars, e->cell, e);
+	vc_cells_group(&e->c);
+	r = e->nomem || e->c.nomem ? vc_nomem(err, "the report") : VC_OK;
+	VC_FREE(e->scalars, e->c.cell, e);
 	return r;
 }
 

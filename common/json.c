@@ -448,8 +448,9 @@ void vc_json_quote(struct vc_output *o, const char *s, size_t len)
 	for (size_t i = 0; i < len; ) {
 		size_t n = vc_utf8_length(p + i, len - i);
 		const char *at = n == 1 && p[i] ? memchr(from, p[i], sizeof(from) - 1) : NULL;
+		bool steers = n == 2 && p[i] == 0xc2 && p[i + 1] < 0xa0; /* C1, to a terminal */
 
-		if (n && !at && p[i] >= 0x20 && p[i] != 0x7f) {
+		if (n && !at && p[i] >= 0x20 && p[i] != 0x7f && !steers) {
 			i += n;
 			continue;
 		}
@@ -457,9 +458,9 @@ void vc_json_quote(struct vc_output *o, const char *s, size_t len)
 		if (at)
 			vc_output_printf(o, "\\%c", to[at - from]);
 		else if (n)
-			vc_output_printf(o, "\\u%04x", p[i]);
+			vc_output_printf(o, "\\u%04x", p[i + steers]);
 		else
-			vc_output_text(o, "\xef\xbf\xbd");
+			vc_output_text(o, "\\ufffd"); /* file names may be any bytes */
 		i += n ? n : 1;
 		from_here = i;
 	}

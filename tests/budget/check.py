@@ -49,10 +49,12 @@ def applied(name, choice):
 
 
 def losses(name, choice=None):
-    words = [*PROGRAM, name, "--device", "cpu"]
+    """On the processor; of a job, of all its ranks."""
+    program = [PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *PROGRAM[1:]] if world(name) else PROGRAM
+    words = [*program, name, "--device", "cpu"]
     code, out, err = call(*([VRAMCAST, "run", "--choice", choice, "--", *words] if choice else words), CUDA_VISIBLE_DEVICES="")
     lost = [line for line in err.splitlines() if "modules in" in line]
-    return [line for line in out.splitlines() if line.startswith("loss ")] if not code and not lost else [err[-300:]]
+    return sorted(line for line in out.splitlines() if line.startswith("loss ")) if not code and not lost else [err[-300:]]
 
 
 def share_of(name, share, needs):
@@ -76,7 +78,7 @@ def one(name, shares):
         if row["fits"]:
             row["again"] = applied(name, row["choice"])
             row["over"] |= row["again"] > row["peak"]
-        if row["fits"] and not name.startswith("fsdp"):
+        if row["fits"]:
             own, chosen = own or losses(name), losses(name, row["choice"])
             row["equal"] = own == chosen and bool(own) and own[0].startswith("loss ")
             row["losses"] = None if row["equal"] else [own[-1:], chosen[-1:]]

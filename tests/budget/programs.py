@@ -276,8 +276,9 @@ def spread(model):
     """FSDP2: each layer a group, and the rest another one."""
     import torch.distributed as dist
     from torch.distributed.fsdp import fully_shard
-    torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
-    dist.init_process_group("nccl")
+    if a.device == "cuda":
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+    dist.init_process_group("nccl" if a.device == "cuda" else "gloo")
     for layer in a.shards(model):
         for part in layer if isinstance(layer, torch.nn.ModuleList) else [layer]:
             fully_shard(part)
@@ -286,7 +287,7 @@ def spread(model):
 
 def train(model, loss_of):
     model = model.to(a.device)
-    if a.shards and a.device == "cuda":
+    if a.shards:
         model = spread(model)
     opt = torch.optim.AdamW(model.parameters(), lr=1e-4)
     if a.compiled:
@@ -314,7 +315,9 @@ def train(model, loss_of):
             opt.step()
             opt.zero_grad()
         if a.device == "cpu":
-            print("loss", float(loss.detach()).hex(), flush=True)
+            print("loss", os.environ.get("RANK", 0), float(loss.detach()).hex(), flush=True)
+    if a.shards:
+        torch.distributed.destroy_process_group()
 
 
 p = argparse.ArgumentParser()

@@ -235,14 +235,16 @@ check-bisect: all ## planted regressions are named by bisect, among commits and 
 calibration-full: all ## record programs of real size (tests/programs/full.txt; their packages in PYTHONPATH); ONLY=REGEX some of them
 	$(Q)VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(CALIBRATION_CACHE)-full' ONLY='$(ONLY)' \
 		nice -n 10 tests/programs/record.sh full
-# Programs that no rule was written beside. HOLDOUTS_PYTHON has the packages that strangers.txt names.
+# Programs that no rule was written beside: HOLDOUTS_LIST is strangers or newcomers. HOLDOUTS_PYTHON has the packages that they name.
 HOLDOUTS_PYTHON ?= $(TRANSFORMS_PYTHON)
+HOLDOUTS_LIST ?= strangers
 HOLDOUTS = VRAMCAST='$(abspath $(BUILD)/vramcast)' PYTHON='$(HOLDOUTS_PYTHON)' ONLY='$(ONLY)'
-check-holdouts: all ## programs that no rule has seen: recorded, predicted from recordings, run again (HOLDOUTS_PYTHON=python with their packages; ONLY=REGEX)
-	$(Q)-$(HOLDOUTS) CARD=a100-40g-sxm CACHE='$(CALIBRATION_CACHE)-strangers' LADDERS=tests/programs/strangers.txt OTHER_SEED=2 \
+HOLDOUTS_OF = '$(CALIBRATION_CACHE)-$(HOLDOUTS_LIST)' tests/programs/$(HOLDOUTS_LIST).txt
+check-holdouts: all ## programs that no rule has seen: recorded, predicted from recordings, run again (HOLDOUTS_PYTHON=python with their packages; HOLDOUTS_LIST; ONLY=REGEX)
+	$(Q)-$(HOLDOUTS) CARD=a100-40g-sxm CACHE=$(word 1,$(HOLDOUTS_OF)) LADDERS=$(word 2,$(HOLDOUTS_OF)) OTHER_SEED=2 \
 		nice -n 10 tests/programs/record.sh full
-	$(Q)$(HOLDOUTS) tests/holdouts/judge.py recordings '$(CALIBRATION_CACHE)-strangers' tests/programs/strangers.txt
-	$(Q)$(HOLDOUTS) tests/holdouts/judge.py rerun '$(CALIBRATION_CACHE)-strangers' tests/programs/strangers.txt
+	$(Q)$(HOLDOUTS) tests/holdouts/judge.py recordings $(HOLDOUTS_OF)
+	$(Q)$(HOLDOUTS) tests/holdouts/judge.py rerun $(HOLDOUTS_OF)
 .PHONY: check-holdouts
 calibration-seeds: all $(BUILD)/tests/calibration ## programs whose sizes the data decide with ten seeds: how far truths differ, beside intervals
 	$(Q)CACHE='$(CALIBRATION_CACHE)-seeds' VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' \

@@ -6,7 +6,7 @@ LIST names the programs (tests/programs/strangers.txt), FOLDER holds what record
 A line NAME-sSEED/... is the same with another seed, for those whose sizes the data decide.
 
 recordings: from two and three of the values others, above, between and below (EVIDENCE).
-rerun: from one recording and its program, at ASKED. Where seeds matter the program draws anew in each run, and its truths are those
+rerun: from one recording and its program, at those of the values that ASKED numbers (4: the last). Where seeds matter the program draws anew in each run, and its truths are those
 of two seeds. PYTHON runs the programs.
 
 "Inside" is not a byte outside. "Unsafe" is a truth above the upper end. A verdict that is said for certain is wrong where "fits"
@@ -27,7 +27,7 @@ import time
 SEGMENT = 2 << 20  # segments grow in such steps
 PLENTY = 1 << 40
 EVIDENCE = (((0, 1), (2, 3, 4)), ((0, 1, 2), (3, 4)), ((0, 2), (1, 3, 4)), ((0, 4), (1, 2, 3)), ((2, 4), (0,)))
-FROM, ASKED = 2, (4,)
+FROM, ASKED = 2, tuple(int(i) for i in os.environ.get("ASKED", "4").split(","))
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 

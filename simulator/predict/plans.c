@@ -38,6 +38,16 @@ static bool is_possible(struct vc_family *f, size_t base, const struct vc_target
 	return f->held.agreed && 100 * f->held.agreed >= AGREE * f->held.known;
 }
 
+/* Does cuDNN name what a convolution borrowed? Where it has no plan for its sizes, it does not
+ * contradict either: *named is left as it is. */
+static bool is_named(const struct vc_conv_answers *held, const struct vc_conv_key *k, bool *named)
+{
+	bool known, agree = vc_convolutions_agree(held, k, &known);
+
+	*named |= agree;
+	return agree || (!known && !k->mixed);
+}
+
 /* What a convolution of the base borrows at the target. */
 static bool at_target(const struct vc_family *f, size_t base, uint32_t key, bool tried,
 		      const struct vc_target *target, uint64_t *bytes)
@@ -47,10 +57,10 @@ static bool at_target(const struct vc_family *f, size_t base, uint32_t key, bool
 	const struct vc_convolution *seen[VC_CONV_SEEN] = { &own->c };
 	double x[VC_CONV_SEEN] = { f->x[base][0] };
 	struct vc_convolution there;
+	bool named = false;
 	size_t n = 1;
-	bool known;
 
-	if (!vc_convolutions_agree(&f->held, own, &known))
+	if (!is_named(&f->held, own, &named))
 		return false;
 	for (size_t k = 0; k < f->n && n < VC_CONV_SEEN; k++) {
 		uint32_t match = k == base ? VC_UNMATCHED :
@@ -58,14 +68,14 @@ static bool at_target(const struct vc_family *f, size_t base, uint32_t key, bool
 
 		if (match == VC_UNMATCHED)
 			continue;
-		if (!vc_convolutions_agree(&f->held, &f->conv[k].key[match], &known))
+		if (!is_named(&f->held, &f->conv[k].key[match], &named))
 			return false;
 		seen[n] = &f->conv[k].key[match].c;
 		x[n++] = f->x[k][0];
 	}
 	if (target->there)
 		there_say.from = target->there;
-	return n > 1 && vc_convolutions_at(seen, x, n, target->at[0], &there) &&
+	return named && n > 1 && vc_convolutions_at(seen, x, n, target->at[0], &there) &&
 	       vc_convolutions_plan(&there_say, own, &there, tried, bytes);
 }
 

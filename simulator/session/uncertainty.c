@@ -333,12 +333,13 @@ static void guard(uint64_t *low, uint64_t *high)
 static void widen_by_kind(struct vc_prediction *p, bool untried, double far, struct vc_result *out)
 {
 	const struct vc_evidence *e = p->evidence;
-	double least = untried ? UNTRIED : 0, away = fmax(1, far);
-	double low = (double)out->low, high = (double)out->high;
+	double away = fmax(1, far), low = (double)out->low, high = (double)out->high;
 
 	p->said_low = out->low;
 	p->said_high = out->high;
 	double open = e->least_up > 0 && low > 0 ? OPEN * log(high / low) : 0;
+	/* what nothing tried, and besides, where the data decide, all that is open */
+	double least = !untried ? 0 : UNTRIED + (p->report.data ? open / OPEN : 0);
 
 	widen(out,
 	      low * exp(-fmax(fmax(e->down * p->missed, open), fmax(least, away * e->least_down))),

@@ -86,9 +86,9 @@ $(shell grep -rl --include='*.c' VC_VERSION vramcast.c commands visualize tracer
 include $(sort $(wildcard */build.mk))
 all: $(EXTRA)
 LIB_OBJ += $(UNTESTED)
-# Half of the time of the tests of pictures, models and packing, where they are sanitized.
+# Half of the time of the tests of pictures and of models, where they are sanitized.
 ifneq ($(SAN),)
-$(addprefix $(BUILD)/,simulator/models/torch_view.o simulator/observers/heapmap.o simulator/packing/pack_search.o \
+$(addprefix $(BUILD)/,simulator/models/torch_view.o simulator/observers/heapmap.o \
 	visualize/addressmap.o visualize/raster.o visualize/reduce.o): ALL_CFLAGS += -O2
 endif
 

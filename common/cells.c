@@ -108,18 +108,6 @@ static const struct vc_cell *cell_at(const struct vc_cells *t, size_t row, const
 	return NULL;
 }
 
-static void csv_value(struct vc_cells *t, const char *v)
-{
-	if (!strpbrk(v, ",\"\n\r")) {
-		vc_output_text(t->out, v);
-		return;
-	}
-	vc_output_text(t->out, "\"");
-	for (; *v; v++)
-		vc_output_write(t->out, *v == '"' ? "\"\"" : v, *v == '"' ? 2 : 1);
-	vc_output_text(t->out, "\"");
-}
-
 static void print_table_row(struct vc_cells *t, const char **head, const int *width, size_t n,
 			    size_t row, size_t from)
 {
@@ -129,7 +117,7 @@ static void print_table_row(struct vc_cells *t, const char **head, const int *wi
 
 		if (t->csv) {
 			vc_output_text(t->out, k ? "," : "");
-			csv_value(t, v);
+			vc_output_csv(t->out, v);
 			continue;
 		}
 		pad(t, 2);
@@ -191,7 +179,7 @@ void vc_cells_table(struct vc_cells *t)
 		}
 		if (t->csv) {
 			vc_output_text(t->out, k ? "," : "");
-			csv_value(t, head[k]);
+			vc_output_csv(t->out, head[k]);
 			continue;
 		}
 		pad(t, 2 + (number ? width[k] - columns_of(head[k]) : 0));

@@ -44,6 +44,8 @@ int vc_output_possible(const char *path, struct vc_error *err);
 struct vc_output *vc_output_memory(struct vc_error *err); /* collects in memory */
 void vc_output_write(struct vc_output *o, const void *data, size_t n);
 void vc_output_text(struct vc_output *o, const char *text);
+/* As a field of CSV: in quotes where it must. */
+void vc_output_csv(struct vc_output *o, const char *text);
 void vc_output_printf(struct vc_output *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 int  vc_output_commit(struct vc_output *o, struct vc_error *err);

@@ -78,6 +78,18 @@ void vc_output_text(struct vc_output *o, const char *text)
 	vc_output_write(o, text, strlen(text));
 }
 
+void vc_output_csv(struct vc_output *o, const char *text)
+{
+	if (!strpbrk(text, ",\"\r\n")) {
+		vc_output_text(o, text);
+		return;
+	}
+	vc_output_text(o, "\"");
+	for (; *text; text++)
+		vc_output_write(o, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
+	vc_output_text(o, "\"");
+}
+
 void vc_output_printf(struct vc_output *o, const char *fmt, ...)
 {
 	char small[512], *big;

@@ -89,18 +89,6 @@ static bool value_of(const struct vc_field *f, const void *row, const struct vc_
 	return false;
 }
 
-void vc_record_csv_text(struct vc_output *o, const char *s)
-{
-	if (!strpbrk(s, ",\"\r\n")) {
-		vc_output_text(o, s);
-		return;
-	}
-	vc_output_text(o, "\"");
-	for (; *s; s++)
-		vc_output_write(o, *s == '"' ? "\"\"" : s, *s == '"' ? 2 : 1);
-	vc_output_text(o, "\"");
-}
-
 void vc_record_csv_head(struct vc_output *o, const struct vc_field *f)
 {
 	vc_output_text(o, "run");
@@ -123,7 +111,7 @@ void vc_record_csv(struct vc_output *o, const struct vc_field *f, size_t run, co
 
 		vc_output_text(o, ",");
 		if (is_text)
-			vc_record_csv_text(o, text);
+			vc_output_csv(o, text);
 		else if (!none)
 			vc_output_printf(o, "%" PRIu64, n);
 	}

@@ -34,5 +34,3 @@ void vc_record_json(struct vc_output *o, const char *kind, const struct vc_field
 /* "persistent" "step" "phase" "short" */
 const char *vc_lifetime_name(uint8_t lifetime);
 
-/* A cell of a CSV line: quoted where it has to be. */
-void vc_record_csv_text(struct vc_output *o, const char *s);

@@ -19,7 +19,7 @@ enum what { CURVE, BLOCKS, RUNS, UNUSED };
 static void text_cell(struct vc_output *out, const char *text)
 {
 	vc_output_text(out, ",");
-	vc_record_csv_text(out, text ? text : "");
+	vc_output_csv(out, text ? text : "");
 }
 
 static void run_lines(struct vc_output *out, const struct vc_result *runs, size_t n)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_serve.c - vramcast serve: does a trace of requests fit the KV cache of a vLLM server? */
 
+#include "commands/choose.h"
 #include "commands/progress.h"
 #include "commands/serve_engine.h"
 #include "commands/serving_model.h"
@@ -39,7 +40,7 @@ static const struct vc_option serve_options[] = {
 	  "auto" },
 	{ 0, "speculative", VC_O_UINT, AT(speculative), "N",
 	  "drafts of each step (num_speculative_tokens), by EAGLE or MTP", "0" },
-	{ 0, "draft", VC_O_TEXT, AT(draft), "FILE", "config.json of the draft model", NULL },
+	{ 0, "draft", VC_O_TEXT, AT(draft), "MODEL", "the draft model", NULL },
 	{ 0, "acceptance", VC_O_REAL, AT(acceptance), "PART",
 	  "chance that a draft is right where all before it are", "0.7" },
 	{ 0, "weights", VC_O_SIZE, AT(weights), "SIZE",
@@ -544,6 +545,7 @@ static int serve_run(const void *config, size_t argc, char **argv, struct vc_con
 	struct config own = *(const struct config *)config, *c = &own;
 	struct served v = { .clock = 0 };
 	bool guessed = c->model && c->gpu && c->weights == VC_NOT_GIVEN;
+	char draft[1024];
 	int r;
 
 	if (argc != 1)
@@ -555,6 +557,10 @@ static int serve_run(const void *config, size_t argc, char **argv, struct vc_con
 	    !(c->acceptance >= 0 && c->acceptance <= 1))
 		return vc_fail(&con->err, VC_EUSAGE, "--speculative goes to 64, --draft goes with "
 			       "it and --config, --acceptance from 0 to 1");
+	if (c->draft && !vc_model_file(c->draft, draft, sizeof(draft)))
+		return vc_fail(&con->err, VC_EIO, "%s is no config.json, no folder with one, and "
+			       "no model in the hub's cache", c->draft);
+	c->draft = c->draft ? draft : NULL;
 	if (!c->hash_block || c->hash_block > 1u << 20)
 		return vc_fail(&con->err, VC_EUSAGE, "--hash-block is a number of tokens");
 	r = serve(c, argv[0], &v, con, guessed);

@@ -383,3 +383,35 @@ int vc_requests_read(struct vc_requests *r, const char *path, uint64_t hash_bloc
 	vc_input_close(in);
 	return result;
 }
+
+uint64_t vc_mix(uint64_t h)
+{
+	h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+	h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+	return h ^ (h >> 31);
+}
+
+uint64_t vc_requests_hash(const struct vc_requests *r, const struct vc_serve_request *rq,
+			  struct vc_place *at, uint64_t tokens, uint64_t before)
+{
+	uint64_t h = before;
+
+	while (tokens) {
+		bool prompt = at->text < rq->texts;
+		const struct vc_text *t = &r->text[rq->first + (prompt ? at->text : 0)];
+		uint64_t rest = prompt ? t->tokens - at->offset : tokens;
+		uint64_t run = rest < tokens ? rest : tokens;
+
+		if (run) {
+			h = vc_mix(h + (prompt ? t->name : rq->answer));
+			h = vc_mix(h + at->offset * 0x9e3779b97f4a7c15u + run);
+		}
+		at->offset += run;
+		tokens -= run;
+		if (prompt && at->offset == t->tokens) {
+			at->text++;
+			at->offset = 0;
+		}
+	}
+	return h;
+}

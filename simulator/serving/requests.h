@@ -33,3 +33,14 @@ void vc_requests_fini(struct vc_requests *r);
 /* One more, for callers that make requests themselves: the pieces are copied. */
 int vc_requests_add(struct vc_requests *r, const struct vc_serve_request *what,
 		    const struct vc_text *texts, size_t n, struct vc_error *err);
+
+uint64_t vc_mix(uint64_t h); /* splitmix64 */
+
+/* In a request: its texts, and its output behind them; a token in one of them. */
+struct vc_place { size_t text; uint64_t offset; };
+
+/* A hash of the next tokens, behind which *at goes, and of what was `before` them. Tokens are known
+ * by their text and their place in it. 64 bits: that two of a million blocks are taken for one
+ * another has a chance of one in 30 million. */
+uint64_t vc_requests_hash(const struct vc_requests *r, const struct vc_serve_request *rq,
+			  struct vc_place *at, uint64_t tokens, uint64_t before);

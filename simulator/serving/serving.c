@@ -9,8 +9,7 @@ enum state { ABSENT, WAITING, RUNNING };
 
 struct vc_running {
 	struct vc_kv_owner o;
-	size_t text;               /* where the next block begins: text, and token in it */
-	uint64_t offset;
+	struct vc_place next_block; /* where it begins */
 	uint32_t prev, next;       /* neighbours in the queue of the waiting; index + 1 */
 	enum state state;
 	uint64_t drafts;           /* proposed for the next step */
@@ -52,47 +51,21 @@ int vc_vllm_rules_for(const char *version, struct vc_vllm_rules *out)
 }
 
 /* ---- what a block holds ---- */
-static uint64_t mix(uint64_t h) /* splitmix64 */
-{
-	h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-	h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-	return h ^ (h >> 31);
-}
-
 /* Whether a draft of an output's token is right: the same whenever it is proposed. */
 static bool is_right(const struct vc_serving *s, const struct vc_serve_request *rq, uint64_t at)
 {
-	uint64_t h = mix(rq->answer + mix(at + 1));
+	uint64_t h = vc_mix(rq->answer + vc_mix(at + 1));
 
 	return (double)(h >> 11) < s->k.acceptance * (double)(1ull << 53);
 }
 
-/* Tokens are known by their text and their place in it, so a block is the runs of them that it
- * consists of, behind the hash of the block before. 64 bits: that two of a million blocks are
- * taken for one another has a chance of one in 30 million. */
 static uint64_t hash_next(const struct vc_serving *s, struct vc_running *r,
 			  const struct vc_serve_request *rq)
 {
-	uint64_t h = r->o.hashes ? r->o.hash[r->o.hashes - 1] : 0x9e3779b97f4a7c15u;
-	uint64_t left = s->cache.size.hash + (r->o.hashes ? 0 : s->ahead);
+	uint64_t before = r->o.hashes ? r->o.hash[r->o.hashes - 1] : 0x9e3779b97f4a7c15u;
+	uint64_t tokens = s->cache.size.hash + (r->o.hashes ? 0 : s->ahead);
+	uint64_t h = vc_requests_hash(s->requests, rq, &r->next_block, tokens, before);
 
-	while (left) {
-		bool prompt = r->text < rq->texts;
-		const struct vc_text *t = &s->requests->text[rq->first + (prompt ? r->text : 0)];
-		uint64_t rest = prompt ? t->tokens - r->offset : left;
-		uint64_t run = rest < left ? rest : left;
-
-		if (run) {
-			h = mix(h + (prompt ? t->name : rq->answer));
-			h = mix(h + r->offset * 0x9e3779b97f4a7c15u + run);
-		}
-		r->offset += run;
-		left -= run;
-		if (prompt && r->offset == t->tokens) {
-			r->text++;
-			r->offset = 0;
-		}
-	}
 	return h ? h : 1;
 }
 

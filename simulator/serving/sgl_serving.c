@@ -22,8 +22,7 @@ struct vc_sgl_request {
 	uint32_t node;         /* where the tree's part ends */
 	uint64_t *page;        /* what its full pages hold */
 	size_t pages, page_cap;
-	size_t text;           /* where the next page begins: text, and token in it */
-	uint64_t offset;
+	struct vc_place next_page; /* where it begins */
 	bool holds, done;
 };
 
@@ -38,37 +37,6 @@ static uint64_t up(const struct vc_sgl_serving *s, uint64_t tokens)
 }
 
 /* ---- what a page holds ---- */
-static uint64_t mix(uint64_t h) /* splitmix64 */
-{
-	h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-	h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-	return h ^ (h >> 31);
-}
-
-static uint64_t next_page(const struct vc_sgl_serving *s, struct vc_sgl_request *r,
-			  const struct vc_serve_request *rq)
-{
-	uint64_t h = 0x9e3779b97f4a7c15u, left = s->k.page;
-
-	while (left) {
-		bool prompt = r->text < rq->texts;
-		const struct vc_text *t = &s->requests->text[rq->first + (prompt ? r->text : 0)];
-		uint64_t rest = prompt ? t->tokens - r->offset : left, run = min64(rest, left);
-
-		if (run) {
-			h = mix(h + (prompt ? t->name : rq->answer));
-			h = mix(h + r->offset * 0x9e3779b97f4a7c15u + run);
-		}
-		r->offset += run;
-		left -= run;
-		if (prompt && r->offset == t->tokens) {
-			r->text++;
-			r->offset = 0;
-		}
-	}
-	return h;
-}
-
 static bool know_pages(const struct vc_sgl_serving *s, uint32_t i)
 {
 	struct vc_sgl_request *r = &s->r[i];
@@ -76,7 +44,8 @@ static bool know_pages(const struct vc_sgl_serving *s, uint32_t i)
 	while (!s->k.no_caching && (r->pages + 1) * s->k.page <= r->tokens) {
 		if (!vc_vec_room(r->page, r->page_cap, r->pages + 1))
 			return false;
-		r->page[r->pages] = next_page(s, r, &s->requests->at[i]);
+		r->page[r->pages] = vc_requests_hash(s->requests, &s->requests->at[i],
+						     &r->next_page, s->k.page, 0);
 		r->pages++;
 	}
 	return true;

@@ -8,6 +8,7 @@
 
 enum { GRAM = 4,   /* requests in a row that say where both go on together */
        FAR = 4096  /* requests of the recording that may lie between */ };
+#define ROW 0.9    /* share of blocks that live equally long where data decide sizes alone */
 
 /* The requests of one side, in order, as the sizes that were asked for. */
 struct side {
@@ -209,6 +210,33 @@ static int compare(struct vc_control_run *t, const struct side *a, const struct 
 	return r;
 }
 
+/* Where hardly a size is equal, sizes do not say which request is which. If data decide nothing but
+ * them, places do. */
+static int compare_places(struct vc_control_run *t, const struct side *a, const struct side *b,
+			  struct vc_error *err)
+{
+	struct vc_control_run placed = { .requests = t->requests, .same = t->same };
+	uint64_t alike = 0;
+	int r = VC_OK;
+
+	for (uint64_t i = 0; a->n == b->n && i < a->n; i++)
+		alike += a->life[i] == b->life[i];
+	if (a->n != b->n || (double)alike < ROW * (double)a->n)
+		return VC_OK;
+	for (uint64_t i = 0; r == VC_OK && i < a->n; i++) {
+		if (a->size[i] == b->size[i]) {
+			placed.equal++;
+			placed.restreamed += !a->stream[i] != !b->stream[i];
+		} else {
+			placed.placed++;
+			r = count_hole(&placed, a, b, i, i + 1, i, i + 1, err);
+		}
+	}
+	vc_control_fini(t);
+	*t = placed;
+	return r;
+}
+
 static int peak_of(const struct vc_recording *rec, uint64_t *peak, struct vc_error *err)
 {
 	struct vc_result r;
@@ -232,6 +260,8 @@ int vc_control_compare(const struct vc_recording *recorded, const struct vc_reco
 		out->requests = a.n;
 		out->same = a.n == b.n && a.order == b.order;
 		r = compare(out, &a, &b, err);
+		if (r == VC_OK && 2 * out->equal < out->requests && !recorded->device->has_start)
+			r = compare_places(out, &a, &b, err);
 	}
 	if (r == VC_OK)
 		r = peak_of(recorded, &out->recorded, err);
@@ -247,6 +277,11 @@ void vc_control_fini(struct vc_control_run *t)
 {
 	free(t->differs);
 	*t = (struct vc_control_run){ 0 };
+}
+
+double vc_control_share(const struct vc_control_run *t)
+{
+	return t->requests ? (double)(t->equal + t->placed) / (double)t->requests : 1;
 }
 
 void vc_control_interval(const struct vc_control_run *t, uint64_t peak, uint64_t *low,

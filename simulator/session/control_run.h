@@ -17,6 +17,8 @@ struct vc_control_run {
 	uint64_t requests;            /* of the recording */
 	uint64_t equal;               /* of these, those that the run makes, too */
 	uint64_t resized;             /* made with another size */
+	uint64_t placed;              /* of these, as the same of a row that is otherwise the same:
+				       * nearly all blocks live for as many requests */
 	uint64_t only_recorded, only_run;
 	uint64_t at_once;             /* of all that differ: given back before anything else is
 				       * asked for */
@@ -32,6 +34,9 @@ struct vc_control_run {
 int vc_control_compare(const struct vc_recording *recorded, const struct vc_recording *run,
 		    struct vc_control_run *out, struct vc_error *err);
 void vc_control_fini(struct vc_control_run *t);
+
+/* The share of the recording's requests that the run makes, too, whatever their sizes are. */
+double vc_control_share(const struct vc_control_run *t);
 
 /* By how much a run that needs `peak` may need less or more, by what the control run shows. */
 void vc_control_interval(const struct vc_control_run *t, uint64_t peak, uint64_t *low,

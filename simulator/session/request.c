@@ -33,7 +33,7 @@ const struct vc_option vc_run_options[] = {
 	  "the program that was recorded, with {NAME} where a value stands; kept beside the "
 	  "recording", NULL },
 	{ 0, "seeds", VC_O_UINT, AT(seeds), "N",
-	  "how often the program is run at a value where its data decide (default 3)", NULL },
+	  "how often the program is run at a value where its data decide (default 4)", NULL },
 	{ 'x', "transform", VC_O_LIST, AT(transform), "NAME[:K=V,...]",
 	  "a what-if on the events, in the order given (vramcast list transforms)", NULL },
 	{ 0, "start", VC_O_TEXT, AT(start), "warm|rebuild|cold",

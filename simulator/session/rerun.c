@@ -9,7 +9,7 @@
 #include "simulator/session/job.h"
 #include "simulator/session/verify.h"
 
-enum { MOST = VC_RERUN_VALUES };
+enum { MOST = VC_RERUN_VALUES, SEEDS = 4 };
 #define OTHER 0.5 /* share of requests that stand again, below which it is another program */
 
 bool vc_rerun_asked(const struct vc_run_options *opt, const char *by)
@@ -79,21 +79,84 @@ static bool is_dry(const struct vc_recording *rec)
 
 /* ---- the control run ---- */
 
-static int run_control(struct vc_rerun *r, char why[VC_RERUN_WHY], struct vc_error *err)
+static struct vc_run_wish as_recorded(struct vc_rerun *r, struct vc_param_value all[MOST])
+{
+	return (struct vc_run_wish){ .of = r->of, .at = all,
+				     .n = vc_rerun_values(r->of, NULL, 0, all) };
+}
+
+static int run_control(struct vc_rerun *r, struct vc_error *err)
 {
 	struct vc_param_value all[MOST];
-	struct vc_run_wish wish = { .of = r->of, .at = all,
-				    .n = vc_rerun_values(r->of, NULL, 0, all) };
-	const struct vc_control_run *t = &r->found;
+	struct vc_run_wish wish = as_recorded(r, all);
 
 	VC_TRY(r->opt->runner->run(r->opt, &wish, &r->control_ran, err));
 	VC_TRY(open_run(r->opt, r->control_ran.path, &r->control, err));
-	VC_TRY(vc_control_compare(r->of, &r->control, &r->found, err));
-	/* where the data decide, the same requests have other sizes in each dry run */
-	if ((double)(t->equal + (is_dry(r->of) ? t->resized : 0)) < OTHER * (double)t->requests)
-		snprintf(why, VC_RERUN_WHY, "the program is not the recorded one: a dry run at the "
-			 "recorded value makes %" PRIu64 " of its %" PRIu64 " requests",
-			 t->equal, t->requests);
+	return vc_control_compare(r->of, &r->control, &r->found, err);
+}
+
+/* Once more, to see what differs from one dry run to the next. */
+static int run_twice(struct vc_rerun *r, struct vc_control_run *again, struct vc_error *err)
+{
+	struct vc_param_value all[MOST];
+	struct vc_run_wish wish = as_recorded(r, all);
+	struct vc_recording other = { 0 };
+	struct vc_ran ran;
+	int rc;
+
+	wish.seed = 1;
+	rc = r->opt->runner->run(r->opt, &wish, &ran, err);
+	if (rc == VC_OK)
+		rc = open_run(r->opt, ran.path, &other, err);
+	if (rc == VC_OK)
+		rc = vc_control_compare(&r->control, &other, again, err);
+	vc_recording_close(&other);
+	return rc;
+}
+
+static double squares(const double *x, unsigned n, double *mean)
+{
+	double sum = 0;
+
+	*mean = 0;
+	for (unsigned i = 0; i < n; i++)
+		*mean += x[i] / n;
+	for (unsigned i = 0; i < n; i++)
+		sum += (x[i] - *mean) * (x[i] - *mean);
+	return sum;
+}
+
+static int log_of(const struct vc_rerun *r, const struct vc_run_wish *wish, double *out,
+		  struct vc_error *err)
+{
+	struct vc_recording rec = { 0 };
+	struct vc_ran ran;
+	uint64_t peak = 0;
+	int rc = r->opt->runner->run(r->opt, wish, &ran, err);
+
+	if (rc == VC_OK)
+		rc = open_run(r->opt, ran.path, &rec, err);
+	if (rc == VC_OK)
+		rc = peak_of(&rec, &peak, err);
+	vc_recording_close(&rec);
+	*out = log((double)(peak ? peak : 1));
+	return rc;
+}
+
+/* The recording is one of those runs, and two have been made. */
+static int run_seeds(struct vc_rerun *r, const struct vc_control_run *again, struct vc_error *err)
+{
+	struct vc_param_value all[MOST];
+	struct vc_run_wish wish = as_recorded(r, all);
+	double at[VC_RERUN_SEEDS + 1], mean;
+	const uint64_t made[] = { r->found.recorded, r->found.run, again->run };
+
+	for (size_t i = 0; i < 3; i++)
+		at[i] = log((double)(made[i] ? made[i] : 1));
+	for (wish.seed = 2; wish.seed < r->seeds; wish.seed++)
+		VC_TRY(log_of(r, &wish, &at[wish.seed + 1], err));
+	r->recorded = r->seeds + 1;
+	r->apart = squares(at, r->recorded, &mean);
 	return VC_OK;
 }
 
@@ -117,6 +180,30 @@ static bool data_decide(const struct vc_control_run *t, bool dry)
 {
 	return dry ? !t->same :
 		     t->resized + t->only_recorded + t->only_run > t->at_once;
+}
+
+/* Two of its own runs show what the data decide, and how little of one may stand in another. */
+static int judge(struct vc_rerun *r, char why[VC_RERUN_WHY], struct vc_error *err)
+{
+	const struct vc_control_run *t = &r->found;
+	double share = vc_control_share(t);
+	bool decide = data_decide(t, is_dry(r->of)) && r->opt->seeds != 1;
+	struct vc_control_run again = { 0 };
+	int rc = VC_OK;
+
+	if (decide || share < OTHER)
+		rc = run_twice(r, &again, err);
+	if (rc == VC_OK && share < OTHER &&
+	    (again.same || share < OTHER * vc_control_share(&again)))
+		snprintf(why, VC_RERUN_WHY, "the program is not the recorded one: a dry run at the "
+			 "recorded value makes %" PRIu64 " of its %" PRIu64 " requests",
+			 t->equal, t->requests);
+	else if (rc == VC_OK && decide && !again.same) {
+		r->seeds = r->opt->seeds == VC_NOT_GIVEN ? SEEDS : (unsigned)r->opt->seeds;
+		rc = run_seeds(r, &again, err);
+	}
+	vc_control_fini(&again);
+	return rc;
 }
 
 struct vc_rerun *vc_rerun_open(const struct vc_run_options *opt, struct vc_recording *of,
@@ -148,12 +235,11 @@ struct vc_rerun *vc_rerun_open(const struct vc_run_options *opt, struct vc_recor
 		rc = opt->runner->may(opt, &wish, why, err);
 	}
 	if (rc == VC_OK && !why[0])
-		rc = run_control(r, why, err);
-	if (rc == VC_OK && !why[0]) {
-		if (data_decide(&r->found, is_dry(of)))
-			r->seeds = opt->seeds == VC_NOT_GIVEN ? 3 : (unsigned)opt->seeds;
+		rc = run_control(r, err);
+	if (rc == VC_OK && !why[0])
+		rc = judge(r, why, err);
+	if (rc == VC_OK && !why[0])
 		return r;
-	}
 	may_not(opt, why, err);
 	vc_rerun_close(r);
 	return NULL;
@@ -185,29 +271,48 @@ static bool play_card(const struct vc_rerun *r, const struct vc_card *card,
 	return on && on->total == ran_with;
 }
 
-/* Where one more run may end, in 19 of 20 cases: Student's t on the logarithms of n peaks, and on
- * what the recording and its control run differ by, which are two of the same. */
-static void span(const struct vc_control_run *t, const double *peak, unsigned n,
-		 struct vc_reran *out)
+/* How far one more run may lie beside the mean of n: Student's t on the logarithms of peaks, which
+ * vary as much at the recorded values, where most runs were made, as at others. own: squares of
+ * those n. */
+static double reach(const struct vc_rerun *r, unsigned n, double own)
 {
-	static const double quantile[VC_RERUN_SEEDS] = { /* two-sided 95 %, by degrees of freedom */
-		12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31,
-		2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12 };
-	double mean = 0, squares = 0, reach, low, high, apart;
+	static const double quantile[] = { /* two-sided 99 %, by degrees of freedom */
+		63.66, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169, 3.106,
+		3.055, 3.012, 2.977, 2.947, 2.921, 2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807,
+		2.797, 2.787, 2.779, 2.771, 2.763, 2.756, 2.750, 2.744 };
+	unsigned freedom = r->recorded + n - 2;
 
-	for (unsigned i = 0; i < n; i++)
-		mean += log(peak[i]) / n;
-	for (unsigned i = 0; i < n; i++)
-		squares += (log(peak[i]) - mean) * (log(peak[i]) - mean);
-	apart = t->recorded && t->run ? log((double)t->recorded / (double)t->run) : 0;
-	squares += apart * apart / 2;
-	reach = quantile[n - 1] * sqrt(squares / n * (1 + 1.0 / n));
-	low = exp(mean - reach);
-	high = exp(mean + reach);
-	if (reach > 0 && low < (double)out->least)
-		out->least = (uint64_t)low;
-	if (reach > 0 && high > (double)out->most)
-		out->most = high < 0x1p62 ? (uint64_t)high : 1ull << 62;
+	return quantile[freedom - 1] * sqrt((r->apart + own) / freedom * (1 + 1.0 / n));
+}
+
+/* Of logarithms. */
+static uint64_t bytes_of(double x)
+{
+	return x < log(0x1p62) ? (uint64_t)exp(x) : 1ull << 62;
+}
+
+/* Run it r->seeds times. *middle: which of the peaks is in the middle. */
+static int run_spread(const struct vc_rerun *r, struct vc_run_wish *wish, struct vc_reran *out,
+		      unsigned *middle, struct vc_error *err)
+{
+	double at[VC_RERUN_SEEDS], mean, far, least, most;
+
+	for (wish->seed = 0; wish->seed < r->seeds; wish->seed++)
+		VC_TRY(log_of(r, wish, &at[wish->seed], err));
+	far = squares(at, r->seeds, &mean);
+	far = reach(r, r->seeds, far);
+	least = mean - far;
+	most = mean + far;
+	*middle = 0;
+	for (unsigned i = 0; i < r->seeds; i++) {
+		least = fmin(least, at[i]);
+		most = fmax(most, at[i]);
+		if (fabs(at[i] - mean) < fabs(at[*middle] - mean))
+			*middle = i;
+	}
+	out->least = bytes_of(least);
+	out->most = bytes_of(most);
+	return VC_OK;
 }
 
 /* What the recording and its control run differ in, into the run: it is no recording then. */
@@ -217,7 +322,7 @@ static int carry_over(const struct vc_rerun *r, struct vc_recording *rec, struct
 	struct vc_trace t, *is = &rec->trace;
 	int rc;
 
-	if (r->found.same || r->seeds > 1 || r->made.n || r->of->device->has_start)
+	if (!r->found.differ || r->seeds > 1 || r->made.n || r->of->device->has_start)
 		return VC_OK;
 	rc = vc_carry(&r->found, &r->control, rec, VC_CARRY_HIGH, &out->high, err);
 	if (rc > 0)
@@ -243,33 +348,20 @@ int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_
 {
 	struct vc_param_value all[MOST];
 	struct vc_run_wish wish = { .of = r->of, .at = all, .made = &r->made, .card = card };
-	struct vc_ran again;
-	double each[VC_RERUN_SEEDS];
+	unsigned middle = 0;
 
 	wish.n = vc_rerun_values(r->of, at, n, all);
+	if (r->seeds > 1)
+		VC_TRY(run_spread(r, &wish, out, &middle, err));
+	wish.seed = middle;
 	VC_TRY(r->opt->runner->run(r->opt, &wish, &out->ran, err));
 	VC_TRY(open_run(r->opt, out->ran.path, rec, err));
 	VC_TRY(peak_of(rec, &out->peak, err));
 	out->whole = play_card(r, card, rec);
-	out->least = out->most = out->peak;
-	each[0] = (double)out->peak;
-	for (wish.seed = 1; wish.seed < r->seeds; wish.seed++) {
-		struct vc_recording other = { 0 };
-		uint64_t peak = 0;
-		int rc = r->opt->runner->run(r->opt, &wish, &again, err);
-
-		if (rc == VC_OK)
-			rc = open_run(r->opt, again.path, &other, err);
-		if (rc == VC_OK)
-			rc = peak_of(&other, &peak, err);
-		vc_recording_close(&other);
-		VC_TRY(rc);
-		out->least = peak < out->least ? peak : out->least;
-		out->most = peak > out->most ? peak : out->most;
-		each[wish.seed] = (double)peak;
-	}
-	if (r->seeds > 1)
-		span(&r->found, each, r->seeds, out);
+	if (r->seeds < 2 || out->least > out->peak)
+		out->least = out->peak;
+	if (out->most < out->peak)
+		out->most = out->peak;
 	return carry_over(r, rec, out, err);
 }
 
@@ -310,7 +402,7 @@ int vc_rerun_interval(const struct vc_rerun *r, const struct vc_recording *run,
 	struct vc_job job = { .rec = run };
 	struct vc_result free = { 0 };
 
-	if (r->found.same && r->seeds < 2)
+	if (r->found.same)
 		return VC_OK;
 	vc_completion_default(run, &all);
 	VC_TRY(vc_job_widen(&job, &all, &free, err));
@@ -319,7 +411,7 @@ int vc_rerun_interval(const struct vc_rerun *r, const struct vc_recording *run,
 	if (ran->carried) {
 		VC_TRY(vc_job_widen(&job, &all, &free, err));
 		VC_TRY(widen_by_rest(r, &all, &free, err));
-	} else {
+	} else if (r->seeds < 2 || !is_dry(r->of)) {
 		vc_control_interval(&r->found, need, &free.low, &free.high);
 	}
 	out->low = need - less < free.low ? need - less : free.low;
@@ -335,9 +427,11 @@ char *vc_rerun_words(const struct vc_rerun *r, const char *unknown, char *buf, s
 
 	vc_control_words(&r->found, differs, sizeof(differs));
 	if (r->seeds > 1)
-		snprintf(seeds, sizeof(seeds), "; its %s, so it was run %u times",
+		snprintf(seeds, sizeof(seeds), "; its %s, so it was run %u times at each value",
 			 differs[0] ? "data decide" : "blocks are freed in another order each time",
 			 r->seeds);
+	else if (!r->found.same && !differs[0])
+		snprintf(seeds, sizeof(seeds), "; its blocks are freed in another order");
 	snprintf(buf, n, "the program was run %s%s%s without a card; %s "
 		 "%" PRIu64 " of %" PRIu64 " requests were those of the %s%s%s%s%s%s%s",
 		 values ? "at this value" : "", values && r->made.n ? " and " : "",

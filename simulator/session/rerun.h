@@ -47,7 +47,9 @@ struct vc_rerun {
 	struct vc_recording *of, control;
 	struct vc_ran control_ran;
 	struct vc_control_run found;
-	unsigned seeds;
+	unsigned seeds;      /* how often it is run at each value; 1: all runs are the same */
+	double apart;        /* squares by which logarithms of peaks at the recorded values, ... */
+	unsigned recorded;   /* ... of so many runs, the recording among them, are off their mean */
 	struct vc_list made; /* the first of -x, which the program is run with */
 };
 
@@ -61,12 +63,12 @@ struct vc_rerun *vc_rerun_open(const struct vc_run_options *opt, struct vc_recor
 			       char why[VC_RERUN_WHY], struct vc_error *err);
 void vc_rerun_close(struct vc_rerun *r); /* NULL is fine */
 
-/* Run it at those values: once or, where the data decide, several times. rec: the first.
- * vc_trace_fini(&out->high) when done. */
+/* Run it at those values: once or, where the data decide, several times. rec: the one whose peak
+ * is in the middle. vc_trace_fini(&out->high) when done. */
 struct vc_reran {
 	struct vc_ran ran;
 	bool whole;                 /* on the memory of the card that is asked about */
-	uint64_t peak, least, most; /* reserved: of the first; where one more run may end */
+	uint64_t peak, least, most; /* reserved: of rec; where one more run may end */
 	bool carried;               /* what the control run differs in stands in it: ... */
 	struct vc_trace high;       /* ... the other end of that (carry.h) */
 };

@@ -131,16 +131,26 @@ check "and nothing beyond it, grown as what stands beside it has" test "${interv
 check "the best guess is to the byte what really happens, too" test "$(peak)" = "$truth"
 sim more.vct --set batch=4 --seeds 1; expect "in words, too" 0 '16 of 19 requests were those of the recording \(3 only the recording makes, 3 of these are given back at once, as workspaces are\).*; what differs was carried over'
 DATA=30 dry -o data.vct --param batch=2 -- "$train" --batch 2 by data; rm -f "$RUNS"
-DATA=1 sim data.vct --set batch=4 --seeds 4; expect "what the data decide is run several times" 0 'its data decide, so it was run 4 times'
-ran "the control run, and four more" 5
+DATA=1 sim data.vct --set batch=4; expect "what the data decide is run several times" 0 'its data decide, so it was run 4 times at each value'
+ran "at the recorded value, too" 8
+DATA=1 sim data.vct --set batch=5 --seeds 3; expect "or as often as asked" 0 'so it was run 3 times'
+ran "of which those at the recorded value were there" 3
 DATA=1 sim data.vct --set batch=4 --seeds 4 --json; said=$(tr -d ' \n' < "$TMP/out" | sed -n 's/.*"interval":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/p')
 most=0; for kept in "$XDG_CACHE_HOME"/vramcast/runs/*.vct; do
 	"$VRAMCAST" info --no-verify "$kept" | grep -q 'by data' || continue
 	run sim --no-advice --json "$kept@batch=4"; [ "$(peak)" -gt "$most" ] && most=$(peak)
 done
 check "one more run may end beyond those that were made" test "$most" -gt 0 -a "${said#* }" -gt "$most"
-ORDER=1 dry -o order.vct --param batch=2 -- "$train" --batch 2; sim order.vct --set batch=4
-expect "another order of frees is not called data" 0 '16 of 16 requests were those of the recording; its blocks are freed in another order each time, so it was run 3 times'
+anew() { rm -f "$RUNS" "$XDG_CACHE_HOME"/vramcast/runs/*; }
+ALL=1 DATA=30 dry -o all.vct --param batch=2 -- "$train" --batch 2; anew; ALL=1 DATA=1 sim all.vct --set batch=4
+expect "even if it decides nearly all sizes it is the recorded one" 0 '4 of 16 requests were those of the recording .12 have another size'
+EARLY=300 dry -o early.vct --param batch=2 -- "$train" --batch 2; anew; sim early.vct --set batch=4
+expect "what differs from the recording alone is no data" 0 '16 of 17 requests were those of the recording .1 only the recording makes, 1 of these.*carried over'
+ran "which a second run at the recorded value shows" 3
+anew; ORDER=1 dry -o order.vct --param batch=2 -- "$train" --batch 2; sim order.vct --set batch=4
+expect "another order of frees is said" 0 '16 of 16 requests were those of the recording; its blocks are freed in another order$'
+anew; ORDER=2 sim order.vct --set batch=4
+expect "another order of frees is not called data" 0 '16 of 16 requests were those of the recording; its blocks are freed in another order each time, so it was run 4 times'
 dry -o broken.vct --param batch=2 -- "$train" --batch 2
 BROKEN=1 sim broken.vct --set batch=7; expect "a program that does not run is not asked" 0 'not rerun +a dry run of the program ended with code 5'
 BROKEN=1 sim broken.vct --set batch=77 --by rerun; expect "or the answer is why" 1 '' 'ended with code 5 and left no recording; what it said is in .*\.log'

@@ -2,12 +2,14 @@
 /* train.c - what a training run asks for, through the stand-in allocator: train --batch N.
  * All blocks are large, so each has a segment of its own here as under PyTorch's allocator, and a
  * replay is exact. What only a card would do is in the environment: WORKSPACE=MiB is taken and
- * given back in each step, EARLY=MiB once before, DATA=N makes sizes differ from run to run,
- * BROKEN=1 fails, ORDER=1 frees in another order. RUNS=FILE counts the runs. The argument "narrow"
+ * given back in each step, EARLY=MiB once before, DATA=N makes sizes differ from run to run (with
+ * ALL=1 those of all activations), BROKEN=1 fails, ORDER=1 frees in another order, ORDER=2 in
+ * every second run. RUNS=FILE counts the runs. The argument "narrow"
  * makes activations smaller; so does the hook's change (python/change_hook.py) "precision", which
  * it reports; it says why it cannot offload, and nothing of others. */
 #include <stdint.h>
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,13 +65,14 @@ static int is_changed(void)
 int main(int argc, char **argv)
 {
 	size_t batch = argc > 2 && !strcmp(argv[1], "--batch") ? (size_t)atol(argv[2]) : 0;
-	size_t data = number("DATA"), narrow = is_changed();
+	size_t data = number("DATA"), narrow = is_changed(), before = 0, order = number("ORDER");
 	void (*step)(void), *act[LAYERS];
 	FILE *runs = getenv("RUNS") ? fopen(getenv("RUNS"), "a+") : NULL;
 
 	if (runs) {
-		for (int c; data && (c = fgetc(runs)) != EOF;)
-			data += c == '\n';
+		for (int c; (c = fgetc(runs)) != EOF;)
+			before += c == '\n';
+		data += data ? before : 0;
 		fprintf(runs, "%zu\n", batch);
 		fclose(runs);
 	}
@@ -89,11 +92,13 @@ int main(int argc, char **argv)
 	for (int s = 0; s < STEPS; s++) {
 		for (size_t i = 0; i < LAYERS; i++)
 			act[i] = take((batch * (22 + 2 * i - 10 * narrow) +
-				       (i == 2 ? 2 * data : 0)) * MIB);
+				       (i == 2 || number("ALL") ? 2 * data : 0)) * MIB);
 		if (number("WORKSPACE"))
 			standin_free(take(number("WORKSPACE") * MIB));
+		bool other = order == 1 || (order == 2 && before % 2);
+
 		for (int i = LAYERS; i-- > 0;)
-			standin_free(act[number("ORDER") ? LAYERS - 1 - i : i]);
+			standin_free(act[other ? LAYERS - 1 - i : i]);
 		if (step)
 			step();
 	}

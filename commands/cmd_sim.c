@@ -216,6 +216,8 @@ static void emit_host(struct vc_emit *e, const struct sim *sim)
 	vc_emit_bytes(vc_emit_known(e, h->sampled), "resident", !shown ? NULL : h->sampled ?
 		      "resident" : "resident (not recorded)", h->resident);
 	vc_emit_bytes(e, "pinned", shown ? "pinned" : NULL, h->pinned);
+	vc_emit_bytes(e, "managed", shown && h->managed ? "managed, at most" : NULL,
+		      h->managed);
 	vc_emit_bytes(e, "moved", shown ? "moved there by the change" : NULL, h->moved);
 	vc_emit_uint(e, "processes", shown ? "such processes" : NULL, h->processes);
 	vc_emit_bytes(e, "needed", shown ? "needed" : NULL, h->needed);

@@ -79,6 +79,13 @@ enum vc_event_flags {
 };
 
 #define VC_LABEL_PINNED "pinned host memory" /* of OUTSIDE_ALLOC and OUTSIDE_FREE */
+#define VC_LABEL_MANAGED "managed memory" /* the same: pages move to where they are used */
+#define VC_LABEL_PAGEABLE "pageable host memory"     /* the same */
+#define VC_LABEL_REGISTERED "registered host memory" /* the same: part of the resident memory */
+#define VC_LABEL_SHARED "shared host memory" /* the same; DataLoader workers hand it over */
+#define VC_LABEL_RESIDENT "resident memory"         /* MARK: `size` bytes of the process */
+#define VC_LABEL_OTHERS "other processes"           /* MARK: `size` bytes of the device */
+#define VC_LABEL_PROCESSES "processes on this host" /* MARK: `size` of them, all alike */
 
 /* Begins the label of PLAN: "cudnn/9.19.0 ", then the key of a convolution (convolution.h). */
 #define VC_LABEL_CUDNN "cudnn/"

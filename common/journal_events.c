@@ -162,7 +162,9 @@ int vc_journal_known(struct vc_map *early, const struct vc_record *rec)
 	bool outside = rec->kind == VC_EV_OUTSIDE_ALLOC || rec->kind == VC_EV_OUTSIDE_FREE;
 	bool release = rec->kind == VC_EV_SEGMENT_FREE || rec->kind == VC_EV_OUTSIDE_FREE ||
 		       rec->kind == VC_EV_FREE;
-	uint64_t memory = outside ? rec->reserved : VC_MEMORY_DEVICE;
+	/* cudaFree does not say whether what it frees is managed. */
+	bool device = !outside || (release && rec->reserved == VC_MEMORY_MANAGED);
+	uint64_t memory = device ? VC_MEMORY_DEVICE : rec->reserved;
 	uint64_t key = key_of(0, rec->addr) ^ (uint64_t)release << 63 ^ memory << 61;
 	uint64_t *calls, n, last;
 	bool stale;

@@ -99,11 +99,16 @@ void vc_null_fill(void *to, const void *value, size_t width, size_t count)
 		memcpy((char *)to + i * width, value, width);
 }
 
-static void tell_pinned(enum vc_null_activity_kind kind, const void *p, uint64_t size)
+/* What a range of `pinned` is: the program's own, ours, or managed, which may lie on the card but
+ * makes room there for whatever else is asked for. */
+enum { REGISTERED, PINNED, MANAGED };
+
+static void tell_host(enum vc_null_activity_kind kind, uint64_t tag, const void *p, uint64_t size)
 {
 	if (vc_null_heard())
 		vc_null_tell(&(struct vc_null_activity){ .kind = kind, .address = (uint64_t)p,
-			.size = size, .memory = 1, .device = (uint32_t)vc_null_current() });
+			.size = size, .memory = tag == MANAGED ? 3 : 1,
+			.device = (uint32_t)vc_null_current() });
 }
 
 /* The host of the card may have more memory than this one: only what is written takes some. */
@@ -119,7 +124,7 @@ static void *host_memory(size_t size)
 	return p == MAP_FAILED ? mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0) : p;
 }
 
-int vc_null_host_alloc(size_t size, void **out)
+static int host_alloc(size_t size, uint64_t tag, void **out)
 {
 	size = (size + HOST_PAGE - 1) / HOST_PAGE * HOST_PAGE;
 	if (!size)
@@ -129,15 +134,25 @@ int vc_null_host_alloc(size_t size, void **out)
 	if (p == MAP_FAILED)
 		return VC_NULL_MEMORY;
 	pthread_mutex_lock(&lock);
-	int rc = vc_ranges_add(&pinned, (uint64_t)p, size, 1);
+	int rc = vc_ranges_add(&pinned, (uint64_t)p, size, tag);
 	pthread_mutex_unlock(&lock);
 	if (rc) {
 		munmap(p, size);
 		return VC_NULL_MEMORY;
 	}
 	*out = p;
-	tell_pinned(VC_NULL_ALLOC, p, size);
+	tell_host(VC_NULL_ALLOC, tag, p, size);
 	return 0;
+}
+
+int vc_null_host_alloc(size_t size, void **out)
+{
+	return host_alloc(size, PINNED, out);
+}
+
+int vc_null_managed_alloc(size_t size, void **out)
+{
+	return host_alloc(size, MANAGED, out);
 }
 
 static int forget_pinned(void *p, uint64_t tag, uint64_t *size)
@@ -158,17 +173,18 @@ int vc_null_host_free(void *p)
 	uint64_t size = 0;
 	if (!p)
 		return 0;
-	if (forget_pinned(p, 1, &size))
+	uint64_t tag = vc_null_is_managed(p) ? MANAGED : PINNED;
+	if (forget_pinned(p, tag, &size))
 		return VC_NULL_INVALID;
 	munmap(p, size);
-	tell_pinned(VC_NULL_FREE, p, size);
+	tell_host(VC_NULL_FREE, tag, p, size);
 	return 0;
 }
 
 int vc_null_host_register(void *p, size_t size)
 {
 	pthread_mutex_lock(&lock);
-	int rc = vc_ranges_add(&pinned, (uint64_t)p, size, 0);
+	int rc = vc_ranges_add(&pinned, (uint64_t)p, size, REGISTERED);
 	pthread_mutex_unlock(&lock);
 	return rc ? VC_NULL_MEMORY : 0;
 }
@@ -176,7 +192,7 @@ int vc_null_host_register(void *p, size_t size)
 int vc_null_host_unregister(void *p)
 {
 	uint64_t size;
-	return forget_pinned(p, 0, &size);
+	return forget_pinned(p, REGISTERED, &size);
 }
 
 bool vc_null_is_host(const void *p)
@@ -185,4 +201,13 @@ bool vc_null_is_host(const void *p)
 	bool known = vc_ranges_find(&pinned, (uint64_t)p) >= 0;
 	pthread_mutex_unlock(&lock);
 	return known;
+}
+
+bool vc_null_is_managed(const void *p)
+{
+	pthread_mutex_lock(&lock);
+	long i = vc_ranges_find(&pinned, (uint64_t)p);
+	bool managed = i >= 0 && pinned.v[i].tag == MANAGED;
+	pthread_mutex_unlock(&lock);
+	return managed;
 }

@@ -25,14 +25,15 @@ VC_API(int, cuMemAlloc_v2, uint64_t *p, size_t n)
 VC_API(int, cuMemFree_v2, uint64_t p)
 {
 	struct { uint64_t p; } params = { p };
-	TOLD(CB_MEM_FREE, &params, vc_null_free(p));
+	TOLD(CB_MEM_FREE, &params, vc_null_is_host((void *)p) ? vc_null_host_free((void *)p) :
+							       vc_null_free(p));
 }
 
 VC_API_RETURNS(cuMemAllocAsync, (uint64_t *p, size_t n, void *stream),
 	vc_null_alloc(vc_null_current(), n, p))
 VC_API_RETURNS(cuMemFreeAsync, (uint64_t p, void *stream), vc_null_free(p))
 VC_API_RETURNS(cuMemAllocManaged, (uint64_t *p, size_t n, unsigned flags),
-	vc_null_alloc(vc_null_current(), n, p))
+	vc_null_managed_alloc(n, (void **)p))
 
 VC_API(int, cuMemAllocPitch_v2, uint64_t *p, size_t *pitch, size_t width, size_t height,
        unsigned element)

@@ -109,7 +109,6 @@ VC_SHARED void vc_null_meminfo(int device, const void *caller, size_t *free_byte
 VC_SHARED void vc_null_asks_total(const void *caller);
 /* Bytes this process holds on `device`, context included. */
 VC_SHARED uint64_t vc_null_used(int device);
-VC_SHARED uint64_t vc_null_left(int device); /* for blocks; no question of the program */
 /* Device that owns the address, or -1. */
 VC_SHARED int vc_null_owner(uint64_t address);
 /* Start and size of the allocation around `address`. */
@@ -165,10 +164,12 @@ VC_SHARED void vc_null_on_read(void (*fetch)(const void *from, size_t size));
 VC_SHARED void vc_null_settle(const void *from, size_t size);
 VC_SHARED void vc_null_fill(void *to, const void *value, size_t width, size_t count);
 VC_SHARED int vc_null_host_alloc(size_t size, void **out);
+VC_SHARED int vc_null_managed_alloc(size_t size, void **out); /* given back like the other */
 VC_SHARED int vc_null_host_free(void *p);
 VC_SHARED int vc_null_host_register(void *p, size_t size);
 VC_SHARED int vc_null_host_unregister(void *p);
 VC_SHARED bool vc_null_is_host(const void *p);
+VC_SHARED bool vc_null_is_managed(const void *p); /* it is the host's, too */
 
 /* ---- clock.c ---- */
 VC_SHARED uint64_t vc_null_clock(void);
@@ -278,8 +279,8 @@ struct vc_null_activity {
 	const char *name;
 	uint64_t start, end, address, size;
 	uint32_t device, stream, correlation;
-	int memory; /* 0 device, 1 pinned, 2 pageable; of a copy: the direction, of a pool:
-		     * created 1, destroyed 2, trimmed 3, as CUPTI numbers them */
+	int memory; /* 0 device, 1 pinned, 2 pageable, 3 managed; of a copy: the direction, of a
+		     * pool: created 1, destroyed 2, trimmed 3, as CUPTI numbers them */
 	uint64_t pool, keep; /* the pool memory came from; what a trim leaves */
 	unsigned grid[3], block[3];
 	size_t shared;

@@ -321,7 +321,8 @@ static void on_activity(const struct vc_null_activity *a)
 	} else if ((a->kind == VC_NULL_ALLOC || a->kind == VC_NULL_FREE) && g.kind[K_MEMORY]) {
 		put(&(struct memory){ .kind = K_MEMORY,
 				     .operation = a->kind == VC_NULL_ALLOC ? 1 : 2,
-				     .memory = a->memory == 1 ? 2 : 3, /* pinned, device */
+				     .memory = a->memory == 1 ? 2 : /* pinned, */
+					       a->memory == 3 ? 5 : 3, /* managed, device */
 				     .correlation = a->correlation, .address = a->address,
 				     .bytes = a->size, .timestamp = stamp(a->start),
 				     .process = (uint32_t)getpid(), .device = a->device,

@@ -19,16 +19,6 @@ static int device_alloc(void **p, size_t n)
 	return rc;
 }
 
-/* Managed memory moves between the card and the host as it is used, and may be more than the card
- * has: what does not fit when it is asked for is the host's. */
-static int managed_alloc(void **p, size_t n)
-{
-	vc_runtime_start();
-	if (n <= vc_null_left(vc_null_current()))
-		return device_alloc(p, n);
-	return vc_runtime_result(vc_null_host_alloc(n, p));
-}
-
 static int free_any(void *p)
 {
 	return vc_runtime_result(vc_null_is_host(p) ? vc_null_host_free(p) :
@@ -103,7 +93,8 @@ VC_API(int, cudaMemPoolTrimTo, void *pool, size_t keep)
 	return 0;
 }
 
-VC_API_RETURNS(cudaMallocManaged, (void **p, size_t n, unsigned flags), managed_alloc(p, n))
+VC_API_RETURNS(cudaMallocManaged, (void **p, size_t n, unsigned flags),
+	vc_runtime_result(vc_null_managed_alloc(n, p)))
 
 VC_API(int, cudaMallocPitch, void **p, size_t *pitch, size_t width, size_t height)
 {
@@ -136,8 +127,9 @@ VC_API(int, cudaPointerGetAttributes, char *out, const void *p)
 {
 	int device = vc_null_owner((uint64_t)p);
 	bool host = device < 0 && vc_null_is_host(p);
-	/* cudaMemoryType: 0 unregistered, 1 host, 2 device; device -2 = invalid */
-	int head[2] = { device >= 0 ? 2 : host, device >= 0 ? device :
+	/* cudaMemoryType: 0 unregistered, 1 host, 2 device, 3 managed; device -2 = invalid */
+	int type = host && vc_null_is_managed(p) ? 3 : host;
+	int head[2] = { device >= 0 ? 2 : type, device >= 0 ? device :
 					       host        ? vc_null_current() :
 							     -2 };
 	memset(out, 0, VC_CUDA_MAJOR >= 13 ? 88 : 24);

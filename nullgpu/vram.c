@@ -292,15 +292,6 @@ void vc_null_meminfo(int device, const void *caller, size_t *free_bytes, size_t 
 	*total = vc_null_card()->total;
 }
 
-uint64_t vc_null_left(int device)
-{
-	uint64_t limit = limit_of(device);
-	pthread_mutex_lock(&lock);
-	uint64_t used = devices[device].used;
-	pthread_mutex_unlock(&lock);
-	return limit > used ? limit - used : 0;
-}
-
 uint64_t vc_null_used(int device)
 {
 	pthread_mutex_lock(&lock);

@@ -159,6 +159,7 @@ cuda_error cudaMallocAsync(void **p, size_t n, void *stream);
 cuda_error cudaFreeAsync(void *p, void *stream);
 cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags);
 cuda_error cudaMallocHost(void **p, size_t n);
+cuda_error cudaMallocManaged(void **p, size_t n, unsigned flags);
 cuda_error cudaFreeHost(void *p);
 cuda_error cudaHostRegister(void *p, size_t n, unsigned flags);
 cuda_error cudaHostUnregister(void *p);
@@ -271,7 +272,7 @@ VC_ENTRY cuda_error cudaFreeAsync(void *p, void *stream)
 	return r;
 }
 
-static const char pinned_text[] = "pinned host memory",
+static const char pinned_text[] = VC_LABEL_PINNED,
 		  registered_text[] = "registered host memory";
 
 static void put_host(uint8_t kind, void *p, uint64_t size, const char *what)
@@ -319,6 +320,22 @@ VC_ENTRY cuda_error cudaMallocHost(void **p, size_t n)
 	CALLER(&real);
 	CALL(r, real(p, n));
 	pin(r, r ? NULL : *p, n, pinned_text);
+	return r;
+}
+
+/* cudaFree gives it back. CUPTI's record is cancelled by ours. */
+VC_ENTRY cuda_error cudaMallocManaged(void **p, size_t n, unsigned flags)
+{
+	cuda_error (*real)(void **, size_t, unsigned), r;
+
+	CALLER(&real);
+	CALL(r, real(p, n, flags));
+	if (!r && watching())
+		vc_record_put((struct vc_record){ .kind = VC_EV_OUTSIDE_ALLOC, .size = n,
+			.addr = (uint64_t)(uintptr_t)*p, .extra = n, .reserved = VC_MEMORY_MANAGED,
+			.device = vc_cuda_device(), .text = vc_names_put(VC_LABEL_MANAGED) });
+	else if (r && watching())
+		vc_marks_refusal("managed", n);
 	return r;
 }
 

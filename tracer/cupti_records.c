@@ -232,8 +232,8 @@ static void read_pool(const struct vc_cupti_pool *p, size_t bytes)
 
 static void read_memory(const struct vc_cupti_memory *m, size_t bytes)
 {
-	const char *what = m->memory == VC_CUPTI_KIND_PINNED ? "pinned host memory" :
-		m->memory == VC_CUPTI_KIND_MANAGED ? "managed memory" :
+	const char *what = m->memory == VC_CUPTI_KIND_PINNED ? VC_LABEL_PINNED :
+		m->memory == VC_CUPTI_KIND_MANAGED ? VC_LABEL_MANAGED :
 		m->memory == VC_CUPTI_KIND_DEVICE ? "device memory of other libraries" : NULL;
 	struct vc_record r = { .device = (uint16_t)m->device };
 

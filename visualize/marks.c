@@ -489,24 +489,35 @@ static uint64_t *busy(const struct vc_plot *p)
 	return sum;
 }
 
-int vc_plot_lanes(struct vc_plot *p, int y)
+/* A lane of what member `at` says of each column, at most `most`; the y below. */
+static int byte_lane(struct vc_plot *p, int y, const char *klass, const char *name, size_t at,
+		     uint64_t most)
 {
-	uint64_t *value = calloc(p->k->n + 1, sizeof(*value)), *used = busy(p);
+	uint64_t *value = most ? calloc(p->k->n + 1, sizeof(*value)) : NULL;
 	char buf[VC_FORMAT];
 
-	for (size_t i = 0; value && i < p->k->n; i++)
-		value[i] = p->k->at[i].stranded;
-	if (value && p->k->stranded) {
-		lane(p, y,
-		     &(struct lane){ "lane", p->c->r->curve.split ? "stranded" : "cached",
-				    vc_format_bytes(p->k->stranded, buf), value,
-				    p->k->stranded });
-		y += 460;
-	}
+	if (!value)
+		return y;
+	for (size_t i = 0; i < p->k->n; i++)
+		memcpy(&value[i], (const char *)&p->k->at[i] + at, sizeof(*value));
+	lane(p, y, &(struct lane){ klass, name, vc_format_bytes(most, buf), value, most });
+	free(value);
+	return y + 460;
+}
+
+int vc_plot_lanes(struct vc_plot *p, int y)
+{
+	const struct vc_columns *k = p->k;
+	uint64_t *used = busy(p);
+
+	y = byte_lane(p, y, "lane", p->c->r->curve.split ? "stranded" : "cached",
+		      offsetof(struct vc_column, stranded), k->stranded);
+	y = byte_lane(p, y, "pin", "pinned", offsetof(struct vc_column, pinned), k->pinned);
+	y = byte_lane(p, y, "mng", "managed", offsetof(struct vc_column, managed), k->managed);
 	if (used) {
 		lane(p, y, &(struct lane){ "busy", "kernels", "100 %", used, 1000 });
 		y += 460;
 	}
-	VC_FREE(value, used);
+	free(used);
 	return y;
 }

@@ -11,6 +11,7 @@ const struct vc_field vc_bucket_fields[] = {
 	B(VC_F_U64, last_ns), B(VC_F_U64, requested_max), B(VC_F_U64, allocated_min),
 	B(VC_F_U64, allocated_max), B(VC_F_U64, active_max), B(VC_F_U64, reserved_min),
 	B(VC_F_U64, reserved_max), B(VC_F_U64, stranded_max), B(VC_F_U64, peak_event),
+	B(VC_F_U64, pinned_max), B(VC_F_U64, managed_max),
 	{ "persistent", VC_F_U64, offsetof(struct vc_bucket, layer[VC_LIFE_PERSISTENT]) },
 	{ "step", VC_F_U64, offsetof(struct vc_bucket, layer[VC_LIFE_STEP]) },
 	{ "phase", VC_F_U64, offsetof(struct vc_bucket, layer[VC_LIFE_PHASE]) },

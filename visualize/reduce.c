@@ -152,6 +152,11 @@ static void settle(uint64_t layer[VC_SLOTS], uint64_t total)
 	layer[VC_SLOT_OTHER] += total - sum;
 }
 
+static void raise(uint64_t *most, uint64_t to)
+{
+	*most = to > *most ? to : *most;
+}
+
 static void merge(struct vc_column *into, const struct vc_column *c)
 {
 	if (c->allocated_max > into->allocated_max) {
@@ -161,12 +166,12 @@ static void merge(struct vc_column *into, const struct vc_column *c)
 	}
 	if (c->allocated_min < into->allocated_min)
 		into->allocated_min = c->allocated_min;
-	if (c->reserved_max > into->reserved_max)
-		into->reserved_max = c->reserved_max;
+	raise(&into->reserved_max, c->reserved_max);
 	if (c->reserved_min < into->reserved_min)
 		into->reserved_min = c->reserved_min;
-	if (c->stranded > into->stranded)
-		into->stranded = c->stranded;
+	raise(&into->stranded, c->stranded);
+	raise(&into->pinned, c->pinned);
+	raise(&into->managed, c->managed);
 	into->flushes += c->flushes;
 	into->ooms += c->ooms;
 }
@@ -194,10 +199,10 @@ static void summarise(struct vc_columns *k)
 			k->allocated = c->allocated_max;
 			k->top = i;
 		}
-		if (c->reserved_max > k->reserved)
-			k->reserved = c->reserved_max;
-		if (c->stranded > k->stranded)
-			k->stranded = c->stranded;
+		raise(&k->reserved, c->reserved_max);
+		raise(&k->stranded, c->stranded);
+		raise(&k->pinned, c->pinned);
+		raise(&k->managed, c->managed);
 		for (int s = 0; s < VC_SLOTS; s++)
 			k->used[s] = k->used[s] || c->layer[s];
 	}
@@ -254,7 +259,8 @@ int vc_columns_init(struct vc_columns *k, const struct vc_classes *c, bool by_ti
 		uint32_t from = vc_columns_x(k, at);
 		/* What happens at the very last instant belongs to the last column. */
 		struct vc_column x = { from < width ? from : width - 1, 0, b->allocated_min,
-			b->allocated_max, b->reserved_min, b->reserved_max, b->stranded_max, { 0 },
+			b->allocated_max, b->reserved_min, b->reserved_max, b->stranded_max,
+			b->pinned_max, b->managed_max, { 0 },
 			b->flushes, b->ooms, (uint32_t)i };
 		if (sum)
 			memcpy(x.layer, sum[i], sizeof(x.layer));

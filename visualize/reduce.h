@@ -7,7 +7,8 @@
 
 struct vc_column {
 	uint32_t from, to;           /* columns [from, to): one state wide enough spans many */
-	uint64_t allocated_min, allocated_max, reserved_min, reserved_max, stranded;
+	uint64_t allocated_min, allocated_max, reserved_min, reserved_max, stranded,
+		pinned, managed;
 	uint64_t layer[VC_SLOTS];    /* at the instant of allocated_max; they sum to it */
 	uint32_t flushes, ooms, bucket; /* bucket: that of allocated_max */
 };
@@ -17,7 +18,7 @@ struct vc_columns {
 	bool by_time;
 	uint64_t first, span;        /* of the x axis: events or ns; span > 0 */
 	uint32_t width;              /* number of columns */
-	uint64_t allocated, reserved, stranded; /* maxima */
+	uint64_t allocated, reserved, stranded, pinned, managed; /* maxima */
 	size_t top;                  /* index of the column with the most allocated bytes */
 	bool used[VC_SLOTS];
 	bool layered;                /* false: nothing known about layers, all bytes are "other" */

@@ -165,7 +165,8 @@ void vc_plot_names(struct vc_plot *p);                   /* on the layers, where
 void vc_plot_axis(struct vc_plot *p, int y);             /* ticks and numbers of x */
 int  vc_plot_phases(struct vc_plot *p, int y);           /* a strip; the y below (= y: none) */
 void vc_plot_steps(struct vc_plot *p, int bottom, int label_y);
-int  vc_plot_lanes(struct vc_plot *p, int y);            /* stranded, busy; the y below */
+int  vc_plot_lanes(struct vc_plot *p, int y);            /* stranded, pinned,
+						   * managed, busy; the y below */
 /* The run of a plot and the changes that were tried: memory against time, with the plot's scale and
  * page; the y below (= y: of none of them is the time known). */
 int  vc_page_tradeoff(const struct vc_plot *of, int y);

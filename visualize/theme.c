@@ -45,6 +45,8 @@ static const struct color colors[] = {
 	{ ".tip", "fill", "#76828E", "#6B7683", "#555555" },
 	{ ".lane", "fill", "#CF5B3A", "#D4665A", "#666666" },
 	{ ".busy", "fill", "#3D8FC4", "#3B82B8", "#888888" },
+	{ ".pin", "fill", "#6B7A1E", "#B9C75A", "#777777" }, /* of the host */
+	{ ".mng", "fill", "#8E4EC6", "#BE93E4", "#555555" }, /* of host and card */
 	{ ".base", "fill", "#788598", "#767B56", "#7C7C7C" },
 	{ ".u1", "fill", "#4E7F86", "#5FA3AB", "#999999" }, /* unused, but pinned or returnable */
 	{ ".u2", "fill", "#7A5C45", "#B08A6C", "#444444" },

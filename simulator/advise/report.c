@@ -220,6 +220,9 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
 		{ "free", "    free", used < cap ? cap - used : 0, cap > 0 },
 		{ "over", "    more than there is", cap && used > cap ? used - cap : 0,
 		 cap && used > cap },
+		{ "managed", "  managed, where there is room, at most", t->managed,
+		  t->managed > 0 },
+		{ "pinned_host", "  pinned on the host, at most", t->pinned, t->pinned > 0 },
 	};
 
 	snprintf(reserved, sizeof(reserved), "  = reserved by %s", r->info.owner);

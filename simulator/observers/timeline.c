@@ -25,7 +25,7 @@ struct state {
 	int64_t (*diff)[AGES];        /* MAX_BUCKETS + 1 rows: bytes that begin or end here */
 	struct vc_pages births;
 	struct death *died; size_t deaths, died_cap; /* within the open bucket */
-	struct { uint64_t allocated, reserved, active, ns; } last;
+	struct { uint64_t allocated, reserved, active, pinned, managed, ns; } last;
 	uint64_t retries, ooms, segments;
 	uint64_t marks;
 	bool failed;                  /* and nothing was served since */
@@ -105,6 +105,8 @@ static void merge_into(struct vc_bucket *a, const struct vc_bucket *b)
 	KEEP_MIN(reserved_min);
 	KEEP_MAX(requested_max);
 	KEEP_MAX(stranded_max);
+	KEEP_MAX(pinned_max);
+	KEEP_MAX(managed_max);
 	a->last_event = b->last_event;
 	a->last_ns = b->last_ns;
 	a->flushes += b->flushes;
@@ -168,6 +170,7 @@ static struct vc_bucket *open_bucket(struct state *st)
 				.allocated_max = st->last.allocated,
 				.reserved_min = st->last.reserved,
 				.reserved_max = st->last.reserved, .active_max = st->last.active,
+				.pinned_max = st->last.pinned, .managed_max = st->last.managed,
 				.last_ns = st->last.ns };
 	return b;
 }
@@ -249,7 +252,13 @@ static int timeline_step(struct vc_observer *o, const struct vc_step *s, struct 
 	st->last.allocated = now->allocated;
 	st->last.reserved = now->reserved;
 	st->last.active = now->active;
+	st->last.pinned = s->beside->pinned;
+	st->last.managed = s->beside->live[VC_BESIDE_MANAGED];
 	st->marks += s->ev->kind == VC_EV_MARK && s->ev->flags == VC_MARK_STEP;
+	if (s->beside->pinned > b->pinned_max)
+		b->pinned_max = s->beside->pinned;
+	if (s->beside->live[VC_BESIDE_MANAGED] > b->managed_max)
+		b->managed_max = s->beside->live[VC_BESIDE_MANAGED];
 	VC_TRY(note_life(st, s, err));
 	st->event++;
 	return VC_OK;

@@ -105,6 +105,7 @@ static void teardown(struct vc_engine *e)
 	vc_follow_free(e->follow);
 	vc_device_free_all(e->device);
 	vc_pages_fini(&e->live);
+	vc_beside_fini(&e->outside);
 	VC_FREE(e->heap, e->heap_site);
 }
 

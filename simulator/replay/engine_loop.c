@@ -45,8 +45,8 @@ static INLINE void note_peaks(struct vc_engine *e, const struct vc_event *ev)
 /* The recorded end is no event: only observers that compare it hear of it. */
 static int tell_final(struct vc_engine *e, const struct vc_event *ev, struct vc_error *err)
 {
-	struct vc_step s = { ev,     NULL, &e->model, e->index, e->model.now.reserved + e->beside,
-			    VC_DONE };
+	struct vc_step s = { ev, NULL, &e->model, e->index, e->model.now.reserved + e->beside,
+			    &e->outside, VC_DONE };
 
 	for (size_t i = 0; i < e->nobs; i++)
 		if (e->obs[i].type->final_heap && e->obs[i].type->step(&e->obs[i], &s, err) < 0)
@@ -63,7 +63,7 @@ static int tell_all(struct vc_engine *e, const struct vc_event *ev, const struct
 		return vc_wrap(err, "after event %" PRIu64, e->index);
 	if (e->has_step) {
 		struct vc_step s = { ev, b, &e->model, e->index, e->model.now.reserved + e->beside,
-				     answer };
+				     &e->outside, answer };
 
 		for (size_t i = 0; i < e->nobs; i++)
 			if (e->obs[i].type->step && e->obs[i].type->step(&e->obs[i], &s, err) < 0)
@@ -473,6 +473,20 @@ static int begin(struct vc_engine *e, struct vc_error *err)
 
 /* ---- the loop ---- */
 
+/* Memory that is not the allocator's. */
+static int do_outside(struct vc_engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	uint64_t size, managed;
+
+	VC_TRY(vc_beside_event(&e->outside, e->meta, ev, &size, err));
+	managed = e->outside.live[VC_BESIDE_MANAGED];
+	if (e->outside.pinned > e->stats.pinned)
+		e->stats.pinned = e->outside.pinned;
+	if (managed > e->stats.managed)
+		e->stats.managed = managed;
+	return tell(e, ev, NULL, VC_DONE, err);
+}
+
 static int other_event(struct vc_engine *e, const struct vc_event *ev, struct vc_error *err)
 {
 	switch ((enum vc_event_kind)ev->kind) {
@@ -490,6 +504,7 @@ static int other_event(struct vc_engine *e, const struct vc_event *ev, struct vc
 			e->model.type->sync(&e->model, ev->stream);
 		break;
 	case VC_EV_OOM: return do_oom(e, ev, err);
+	case VC_EV_OUTSIDE_ALLOC: case VC_EV_OUTSIDE_FREE: return do_outside(e, ev, err);
 	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_MAP:
 	case VC_EV_SEGMENT_UNMAP:
 		if (e->follow && vc_follow_evidence(e->follow, ev, err) < 0)

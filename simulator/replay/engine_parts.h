@@ -4,6 +4,7 @@
 #pragma once
 
 #include "common/pages.h"
+#include "simulator/replay/beside.h"
 #include "simulator/replay/engine.h"
 #include "simulator/replay/follow.h"
 #include "simulator/replay/peaks.h"
@@ -34,6 +35,7 @@ struct vc_engine {
 	bool alone; /* settings changed on the way, pools: not to be taken for another run */
 	uint16_t device_index;
 	uint64_t index, lower, beside;   /* beside: context + other processes */
+	struct vc_beside outside;
 	struct vc_watch watch;
 	struct vc_follow *follow;
 	struct vc_stats stats;

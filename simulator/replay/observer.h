@@ -5,6 +5,7 @@
 
 #include "common/event.h"
 #include "common/meta.h"
+#include "simulator/replay/beside.h"
 #include "simulator/replay/model.h"
 
 struct vc_result;
@@ -16,6 +17,7 @@ struct vc_step {
 	const struct vc_model *model; /* for walk() and totals (model->now) only */
 	uint64_t index;               /* of the event within the run */
 	uint64_t used;                /* reserved + context + other processes */
+	const struct vc_beside *beside; /* pinned and managed memory now */
 	int answer;                   /* enum vc_answer of the model */
 };
 

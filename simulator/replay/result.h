@@ -75,6 +75,7 @@ struct vc_stats {
 	uint64_t driver_calls; /* those that the device refused included */
 	uint64_t predicted_ns;     /* of the whole run under this what-if; 0 = unknown */
 	uint64_t by_address;       /* choices that hung on the order of fresh addresses: 0, some */
+	uint64_t pinned, managed;  /* beside the allocator's, at most: of the host; of neither */
 	uint64_t limit;            /* of the process, at the first refusal or the end */
 	bool has_times, has_limit;
 	bool limited;              /* a fraction of the device was set, from the start or later */
@@ -101,6 +102,7 @@ struct vc_bucket {
 	uint64_t allocated_min, allocated_max;
 	uint64_t active_max, reserved_min, reserved_max, requested_max;
 	uint64_t stranded_max; /* of reserved - active, or what the model calls inactive split */
+	uint64_t pinned_max, managed_max; /* of the host, and of neither */
 	uint64_t peak_event;       /* where allocated_max was first reached */
 	uint64_t peak_ns;          /* and when */
 	/* Bytes at the event peak_event by lifetime class, at most allocated_max together; all

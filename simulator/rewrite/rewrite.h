@@ -5,15 +5,6 @@
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/replay/source.h"
 
-/* Labels of events beside the allocator's, on which tracer, transforms and
- * simulator/session/host.c agree. */
-#define VC_LABEL_PAGEABLE  "pageable host memory"   /* the same */
-#define VC_LABEL_REGISTERED "registered host memory" /* the same: part of the resident memory */
-#define VC_LABEL_SHARED    "shared host memory"     /* the same; DataLoader workers hand it over */
-#define VC_LABEL_RESIDENT  "resident memory"        /* MARK: `size` bytes of the process */
-#define VC_LABEL_OTHERS    "other processes"        /* MARK: `size` bytes of the device */
-#define VC_LABEL_PROCESSES "processes on this host" /* MARK: `size` of them, all alike */
-
 struct vc_whole { /* as the state of a transform: zeroed at first */
 	const struct vc_event *in; size_t n; /* everything upstream had */
 	struct vc_event *own;              /* where it was copied to, or NULL */

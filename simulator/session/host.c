@@ -2,99 +2,62 @@
 /* host.c - see host.h */
 #include "simulator/session/host.h"
 
+#include "simulator/replay/beside.h"
 #include "simulator/replay/memo.h"
 
-enum kind { DEVICE, PINNED, MOVED, RESIDENT, KINDS };
 enum { BATCH = 1024 };
-
-/* Outside memory is freed by address where it was recorded, by id where a transform made it. */
-struct piece { uint64_t key, size; uint8_t kind, live; };
 
 struct sum {
 	uint16_t device;
-	struct piece *at; size_t n, cap;
-	uint64_t live[KINDS], most[KINDS];
-	uint64_t until, by_then; /* of DEVICE: live at that time; CUPTI tells it later */
-	uint64_t others;         /* other processes', then */
+	struct vc_beside now;
+	uint64_t most[VC_BESIDE_KINDS];
+	uint64_t until, device_then, managed_then; /* live at that time; CUPTI tells it later */
+	uint64_t others;                           /* other processes', then */
 	struct vc_host *h;
 };
 
-static const char *label_of(const struct vc_meta *m, uint32_t label)
+static void moved(struct sum *k, const struct vc_event *e, enum vc_beside_kind kind, uint64_t size)
 {
-	return label < m->strings ? m->string[label] : "";
+	uint64_t *then = kind == VC_BESIDE_DEVICE  ? &k->device_then :
+			 kind == VC_BESIDE_MANAGED ? &k->managed_then : NULL;
+
+	if (k->now.live[kind] > k->most[kind])
+		k->most[kind] = k->now.live[kind];
+	if (then && e->time_ns <= k->until)
+		*then += e->kind == VC_EV_OUTSIDE_ALLOC ? size : -size;
 }
 
-static enum kind kind_of(const char *label)
+static void read_mark(struct sum *k, const struct vc_meta *m, const struct vc_event *e)
 {
-	if (!strcmp(label, VC_LABEL_REGISTERED) || !strcmp(label, VC_LABEL_SHARED))
-		return RESIDENT;
-	return !strcmp(label, VC_LABEL_PAGEABLE) ? MOVED :
-	       strcmp(label, VC_LABEL_PINNED)    ? DEVICE :
-						   PINNED;
-}
+	const char *label = e->label < m->strings ? m->string[e->label] : "";
 
-static int born(struct sum *k, const struct vc_event *e, const char *label, struct vc_error *err)
-{
-	enum kind kind = e->id ? MOVED : kind_of(label);
-
-	if (k->n == k->cap) {
-		size_t cap = k->cap ? 2 * k->cap : 256;
-		struct piece *at = realloc(k->at, cap * sizeof(*at));
-		VC_HAVE(at, "memory beside the allocator's", err);
-		k->at = at;
-		k->cap = cap;
+	if (e->size && !strcmp(label, VC_LABEL_RESIDENT)) {
+		k->h->sampled = true;
+		k->h->resident = e->size > k->h->resident ? e->size : k->h->resident;
+	} else if (e->size && !strcmp(label, VC_LABEL_PROCESSES)) {
+		k->h->processes = e->size > k->h->processes ? e->size : k->h->processes;
+	} else if (!strcmp(label, VC_LABEL_OTHERS) && e->device == k->device &&
+		   (!k->until || e->time_ns <= k->until)) {
+		k->others = e->size;
 	}
-	k->at[k->n++] = (struct piece){ e->id ? e->id : e->addr, e->size, (uint8_t)kind, 1 };
-	k->live[kind] += e->size;
-	if (k->live[kind] > k->most[kind])
-		k->most[kind] = k->live[kind];
-	if (kind == DEVICE && e->time_ns <= k->until)
-		k->by_then += e->size;
-	return VC_OK;
-}
-
-/* Young ones die first. */
-static void died(struct sum *k, const struct vc_event *e)
-{
-	uint64_t key = e->id ? e->id : e->addr;
-
-	for (size_t i = k->n; i-- > 0;)
-		if (k->at[i].key == key) {
-			k->live[k->at[i].kind] -= k->at[i].size;
-			if (k->at[i].kind == DEVICE && e->time_ns <= k->until)
-				k->by_then -= k->at[i].size;
-			memmove(&k->at[i], &k->at[i + 1], (--k->n - i) * sizeof(*k->at));
-			return;
-		}
 }
 
 static int add(struct sum *k, const struct vc_meta *m, const struct vc_event *e,
 	       struct vc_error *err)
 {
-	const char *label;
+	enum vc_beside_kind kind;
+	uint64_t size;
 
-	if (e->kind != VC_EV_MARK && e->kind != VC_EV_OUTSIDE_ALLOC &&
-	    e->kind != VC_EV_OUTSIDE_FREE)
+	if (e->kind == VC_EV_MARK)
+		read_mark(k, m, e);
+	if (e->kind != VC_EV_OUTSIDE_ALLOC && e->kind != VC_EV_OUTSIDE_FREE)
 		return VC_OK;
-	label = label_of(m, e->label);
-	if (e->kind == VC_EV_MARK) {
-		if (e->size && !strcmp(label, VC_LABEL_RESIDENT)) {
-			k->h->sampled = true;
-			k->h->resident = e->size > k->h->resident ? e->size : k->h->resident;
-		} else if (e->size && !strcmp(label, VC_LABEL_PROCESSES)) {
-			k->h->processes = e->size > k->h->processes ? e->size : k->h->processes;
-		} else if (!strcmp(label, VC_LABEL_OTHERS) && e->device == k->device &&
-			   (!k->until || e->time_ns <= k->until)) {
-			k->others = e->size;
-		}
-		return VC_OK;
-	}
+	kind = vc_beside_kind(m, e);
 	/* Memory of another card is not this card's; the host's is everybody's. */
-	if (e->device != k->device && kind_of(label) == DEVICE && !e->id)
+	if (e->device != k->device && (kind == VC_BESIDE_DEVICE || kind == VC_BESIDE_MANAGED))
 		return VC_OK;
-	if (e->kind == VC_EV_OUTSIDE_ALLOC)
-		return born(k, e, label, err);
-	died(k, e);
+	VC_TRY(vc_beside_event(&k->now, m, e, &size, err));
+	moved(k, e, kind, size);
 	return VC_OK;
 }
 
@@ -102,11 +65,12 @@ static void finish(struct sum *k)
 {
 	struct vc_host *h = k->h;
 
-	h->pinned = k->most[PINNED];
-	h->moved = k->most[MOVED];
-	h->libraries = k->most[DEVICE];
-	h->needed = (h->resident + h->pinned + h->moved) * h->processes;
-	free(k->at);
+	h->pinned = k->most[VC_BESIDE_PINNED];
+	h->managed = k->most[VC_BESIDE_MANAGED];
+	h->moved = k->most[VC_BESIDE_MOVED];
+	h->libraries = k->most[VC_BESIDE_DEVICE];
+	h->needed = (h->resident + h->pinned + h->managed + h->moved) * h->processes;
+	vc_beside_fini(&k->now);
 }
 
 static struct vc_host_device find_device(const struct vc_recording *rec)
@@ -120,12 +84,12 @@ static struct vc_host_device find_device(const struct vc_recording *rec)
 	for (size_t i = 0; r == VC_OK && !rec->streamed && i < rec->trace.n; i++)
 		r = add(&k, rec->meta, &rec->trace.ev[i], NULL);
 	finish(&k);
-	outside -= outside > k.by_then ? k.by_then : 0;
+	outside -= outside > k.device_then ? k.device_then : 0;
 	if (k.until && k.others > outside)
 		k.others = 0; /* it is of another moment */
 	return (struct vc_host_device){
 		.libraries = h.libraries, .context = k.until ? outside - k.others : 0,
-		.others = k.others,
+		.others = k.others, .managed = k.managed_then,
 	};
 }
 

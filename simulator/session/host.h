@@ -4,12 +4,12 @@
 #pragma once
 
 #include "simulator/session/recording.h"
-#include "simulator/rewrite/rewrite.h" /* the labels */
 
 struct vc_host {
 	bool sampled;          /* resident memory is in the recording */
 	uint64_t resident;     /* largest sample; of one process */
 	uint64_t pinned;       /* recorded: loaders, caches of page-locked memory */
+	uint64_t managed;      /* recorded; all of it may have to be there */
 	uint64_t moved;        /* what transforms move there from the device */
 	uint64_t processes;    /* alike, on this host */
 	uint64_t needed;       /* all of that, for all processes */
@@ -27,5 +27,6 @@ struct vc_host_device {
 	uint64_t context;   /* else beside the segments when the census saw the most there: the
 			       context; 0 = the census does not know */
 	uint64_t others;    /* of that, what is known to be other processes': not in `context` */
+	uint64_t managed; /* when the census looked: as much of `context` may be that */
 };
 struct vc_host_device vc_host_device(const struct vc_recording *rec);

@@ -141,6 +141,18 @@ static const char *model_at(const struct vc_list *model, size_t i)
 	return NULL;
 }
 
+/* What the census saw, less managed pages, which make room; never less than such a card's own. */
+static uint64_t context_of(const struct vc_recording *rec, const struct vc_device_info *card,
+			   const struct vc_host_device *beside)
+{
+	uint64_t usual = vc_card_context(card->name, card->total - rec->device->peak_reserved);
+	uint64_t seen = beside->context, managed = beside->managed;
+
+	if (!seen || !managed || !usual || seen <= usual)
+		return seen ? seen : usual;
+	return seen - usual > managed ? seen - managed : usual;
+}
+
 static int plan_device(const struct vc_recording *rec, const struct vc_run_options *o,
 		       size_t card, struct vc_plan *p, struct vc_error *err)
 {
@@ -163,10 +175,7 @@ static int plan_device(const struct vc_recording *rec, const struct vc_run_optio
 		p->capacity = recorded->total;
 		p->device = recorded->name;
 		p->others = o->used.n ? 0 : beside.others;
-		p->context = beside.context ?
-				     beside.context :
-				     vc_card_context(recorded->name,
-						     recorded->total - rec->device->peak_reserved);
+		p->context = context_of(rec, recorded, &beside);
 	} else if (!p->card && rec->device->oom_reserved) {
 		const struct vc_card *c = vc_card_full(
 			rec->device->oom_reserved + rec->device->oom_free, &p->context);

@@ -197,7 +197,7 @@ static void outside(struct vc_source *s, const struct row *r, struct vc_event *e
 	const char *whose = r->kind == PINNED  ? VC_LABEL_PINNED :
 			    r->kind == STATIC  ? "variables of modules" :
 			    r->kind == ARRAY   ? "CUDA arrays" :
-			    r->kind == MANAGED ? "managed memory" : "memory of another kind";
+			    r->kind == MANAGED ? VC_LABEL_MANAGED : "memory of another kind";
 
 	ev->kind = r->freed ? VC_EV_OUTSIDE_FREE : VC_EV_OUTSIDE_ALLOC;
 	ev->label = vc_meta_string(s->meta, whose, strlen(whose));

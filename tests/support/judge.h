@@ -243,9 +243,11 @@ static void small_requests_are_written_in_their_own_unit(const char *what,
 			fail_msg("%s: \"%s\"", what, seen.label[i].text);
 }
 
-/* The rows of the ledger sum to its first, or its last. */
-static void the_ledger_adds_up(const char *what)
+/* The rows of the ledger sum to its first, or its last, but for what lies beside: as the statistics
+ * say it. */
+static void the_ledger_adds_up(const char *what, const struct vc_result *r)
 {
+	double beside = 0, most = (double)(r->stats.managed + r->stats.pinned);
 	double sum = 0, total = -1;
 	bool rows = false;
 
@@ -255,13 +257,17 @@ static void the_ledger_adds_up(const char *what)
 		rows |= !strncmp(t, "Where the bytes", 15);
 		if (!rows || !strchr("0123456789", *v) || !strstr(v, "B") || strstr(t, "asked"))
 			continue;
-		if (!strcmp(t, "capacity") || !strncmp(t, "limit", 5) || !strcmp(t, "= used"))
+		if (strstr(t, ", at most"))
+			beside += number(v);
+		else if (!strcmp(t, "capacity") || !strncmp(t, "limit", 5) || !strcmp(t, "= used"))
 			total = number(v);
 		else if (strchr("0123456789", *t) == NULL)
 			sum += number(v);
 	}
 	if (total < 0 || fabs(sum - total) > total / 50 + 1024)
 		fail_msg("%s: the rows of the ledger sum to %.0f of %.0f", what, sum, total);
+	if (fabs(beside - most) > most / 50 + 1024)
+		fail_msg("%s: %.0f of %.0f managed and pinned", what, beside, most);
 }
 
 /* ---- the data of the report's instrument ---- */
@@ -444,7 +450,7 @@ static void judge_look(const char *what, const struct vc_result *r, const char *
 			a_cut_axis_is_said_to_be_cut(all, r);
 		}
 		if (!strcmp(t->name, "ledger") && r->stats.peak_reserved)
-			the_ledger_adds_up(all);
+			the_ledger_adds_up(all, r);
 		if (!strcmp(t->name, "ledger"))
 			small_requests_are_written_in_their_own_unit(all, r);
 		free(text);

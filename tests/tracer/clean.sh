@@ -5,7 +5,7 @@
 lib=$PWD/${BUILD:-build}/libvramcast_trace.so
 export VC_CUPTI="$PWD/$bin/libcupti_standin.so" VC_DIR="$TMP/j"
 
-allowed='_ZN3c10.*|cuda(Malloc|Free)(Async|Host)?|cudaHost(Alloc|(Unr|R)egister)|cudaEvent(Record|Query|Synchronize)|cudaStream(Begin|End)Capture|cudaGetDriverEntryPoint(ByVersion)?|cuMem(Create|SetAccess|Unmap|AddressFree)|cudnnBackend(((Set|Get)Attribute)|DestroyDescriptor|Execute)|_exit|_Exit|quick_exit|abort|InitializeInjection(Nvtx2)?|cupti((Uns|S)ubscribe|Enable(Callback|Domain)|Activity(RegisterCallbacks|RegisterTimestampCallback|Enable|Disable|GetNumDroppedRecords)|Finalize)|vramcast_(mark|(optimizer_)?step|start|stop|dump|failed|watch_failures|attach(_[a-z]+)?|detach)'
+allowed='_ZN3c10.*|cuda(Malloc|Free)(Async|Host)?|cudaMallocManaged|cudaHost(Alloc|(Unr|R)egister)|cudaEvent(Record|Query|Synchronize)|cudaStream(Begin|End)Capture|cudaGetDriverEntryPoint(ByVersion)?|cuMem(Create|SetAccess|Unmap|AddressFree)|cudnnBackend(((Set|Get)Attribute)|DestroyDescriptor|Execute)|_exit|_Exit|quick_exit|abort|InitializeInjection(Nvtx2)?|cupti((Uns|S)ubscribe|Enable(Callback|Domain)|Activity(RegisterCallbacks|RegisterTimestampCallback|Enable|Disable|GetNumDroppedRecords)|Finalize)|vramcast_(mark|(optimizer_)?step|start|stop|dump|failed|watch_failures|attach(_[a-z]+)?|detach)'
 extra=$(nm -D --defined-only "$lib" | awk '{ print $3 }' | grep -vxE "$allowed")
 equal "exports only what it interposes, two entrances, eight functions for programs and those for attaching" "$extra" ""
 needs=$(objdump -p "$lib" | awk '/NEEDED/ { print $2 }' | grep -vE '^(libc|libdl|libpthread|ld-linux.*)\.so' )

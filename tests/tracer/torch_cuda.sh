@@ -16,9 +16,10 @@ for minor in 0 1 2 4 5 7 8 9 12 15; do
 	equal "2.$minor: 0 dropped, each free is of an allocation" "$(field "$TMP/a.vct" dropped) $(field "$TMP/a.vct" unmatched_frees) $(field "$TMP/a.vct" double_allocs)" "0 0 0"
 	waits=$(lines ' free device=0 .*flags=8'); done=$(lines ' free_done ')
 	[ "$waits" -gt 100 ] && [ "$done" -gt 100 ] && [ "$done" -le "$waits" ] && pass "2.$minor: frees that wait for other streams, and their end" || fail "2.$minor: frees that wait for other streams" "$waits $done"
-	equal "2.$minor: a library's memory and the host's" "$(lines ' outside_(alloc|free) .*label=client$') $(lines ' outside_(alloc|free) .*pinned host') $(lines ' outside_(alloc|free) .*registered host')" "2 4 2"
+	equal "2.$minor: a library's memory, managed memory and the host's" "$(lines ' outside_(alloc|free) .*label=client$') $(lines ' outside_alloc .*size=5242880 .*label=managed memory') $(lines ' outside_(alloc|free) .*pinned host') $(lines ' outside_(alloc|free) .*registered host')" "3 1 4 2"
 	equal "2.$minor: out of memory, with what the device and the host hold" "$(grep --no-group-separator -A2 ' oom ' "$TMP/dump" | sed 's/.*\(oom\|device_sample\|label=resident memory\).*/\1/' | tr '\n' ' ')" "oom device_sample label=resident memory oom device_sample label=resident memory "
 	equal "2.$minor: what the host registered is no library's device memory" "$("$VRAMCAST" sim --no-verify --json -g rtx4090 "$TMP/a.vct" | sed -n 's/.*"libraries": *\([0-9]*\),*/\1/p')" $((7 << 20))
+	equal "2.$minor: and managed memory is in an account of its own" "$("$VRAMCAST" sim --no-verify --json -g rtx4090 "$TMP/a.vct" | grep -c '"managed": 5242880')" 2
 	scope=$(sed -n '/ pool_begin /,/ pool_release .*/p' "$TMP/dump" | awk '{ print $3 }' | grep -E 'pool|alloc$' | tr '\n' ' ')
 	if [ "$minor" -ge 3 ]; then equal "2.$minor: a scope whose filter refuses an allocation" "$scope" "pool_begin pool_end alloc pool_begin pool_release "
 	else equal "2.$minor: a scope, which has no filter yet" "$scope" "pool_begin alloc pool_end pool_release "; fi

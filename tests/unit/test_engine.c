@@ -12,15 +12,15 @@ static struct vc_event ev(uint8_t kind, uint64_t id, uint64_t size)
 	return (struct vc_event){ .kind = kind, .id = id, .size = size };
 }
 
-static int run(const struct vc_event *at, size_t n, const char *model, uint64_t total,
-	       const struct vc_observer_type *const *watch, struct vc_run *given,
-	       struct vc_result *out, struct vc_error *err)
+/* Of a trace with labels of its own, which goes. */
+static int run_of(struct vc_meta *meta, const struct vc_event *at, size_t n, const char *model,
+		  uint64_t total, const struct vc_observer_type *const *watch,
+		  struct vc_run *given, struct vc_result *out, struct vc_error *err)
 {
-	struct vc_trace t = { 0 };
+	struct vc_trace t = { .meta = meta };
 	struct vc_run r = given ? *given : (struct vc_run){ .fraction = -1 };
 	int rc;
 
-	t.meta = vc_meta_new(err);
 	assert_int_equal(vc_trace_append(&t, at, n, err), 0);
 	r.source = vc_source_memory(&t, err);
 	r.model = vc_model_by_name(model);
@@ -32,6 +32,13 @@ static int run(const struct vc_event *at, size_t n, const char *model, uint64_t 
 	vc_source_free(r.source);
 	vc_trace_fini(&t);
 	return rc;
+}
+
+static int run(const struct vc_event *at, size_t n, const char *model, uint64_t total,
+	       const struct vc_observer_type *const *watch, struct vc_run *given,
+	       struct vc_result *out, struct vc_error *err)
+{
+	return run_of(vc_meta_new(err), at, n, model, total, watch, given, out, err);
 }
 
 static void peaks_are_those_of_the_whole_run(void **unused)
@@ -323,6 +330,63 @@ static void the_timeline_keeps_its_extremes(void **unused)
 	free(e);
 }
 
+enum { PIECES = 50, BESIDE = 9000 };
+
+/* Pinned, managed and other memory that comes and goes at random, two pieces of it by the hand of a
+ * transform; most: of pinned and of managed at one time. */
+static void beside_events(struct vc_meta *m, struct vc_event *e, uint64_t most[2])
+{
+	static const char *const label[] = { VC_LABEL_PINNED, VC_LABEL_MANAGED, "NCCL",
+					     VC_LABEL_SHARED };
+	struct { uint64_t size; unsigned kind; } live[PIECES] = { { 0, 0 } };
+	uint64_t now[2] = { 0 };
+
+	for (unsigned i = 0, x = 7; i < BESIDE; i++) {
+		unsigned k = (x = x * 1103515245 + 12345) >> 16, at = k % PIECES;
+		bool ends = live[at].size != 0;
+		unsigned kind = ends ? live[at].kind : k / PIECES % 4;
+
+		e[i] = ev(ends ? VC_EV_OUTSIDE_FREE : VC_EV_OUTSIDE_ALLOC, at < 2 ? at + 1 : 0,
+			  ends ? 0 : (k % 97 + 1) * 4096);
+		e[i].addr = 0x1000 + at;
+		e[i].label = vc_meta_string(m, label[kind], strlen(label[kind]));
+		if (kind == 0 || (kind == 1 && at >= 2)) {
+			now[kind] += ends ? -live[at].size : e[i].size;
+			most[kind] = now[kind] > most[kind] ? now[kind] : most[kind];
+		}
+		live[at].size = e[i].size;
+		live[at].kind = kind;
+	}
+}
+
+/* What the curve has at most is what the statistics say, and both are what a plain sum has. */
+static void what_lies_beside_the_allocator_is_in_every_account(void **unused)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_timeline, NULL };
+	struct vc_event *e = calloc(BESIDE, sizeof(*e));
+	struct vc_meta *m = vc_meta_new(NULL);
+	uint64_t most[2] = { 0 }, drawn[2] = { 0 };
+	struct vc_result r;
+
+	(void)unused;
+	beside_events(m, e, most);
+	assert_int_equal(run_of(m, e, BESIDE, "torch", 64 * MIB, watch, NULL, &r, NULL), 0);
+	for (size_t i = 0; i < r.curve.n; i++) {
+		const struct vc_bucket *b = &r.curve.at[i];
+
+		drawn[0] = b->pinned_max > drawn[0] ? b->pinned_max : drawn[0];
+		drawn[1] = b->managed_max > drawn[1] ? b->managed_max : drawn[1];
+	}
+	assert_true(most[0] && most[1] && most[0] != most[1]);
+	assert_int_equal(r.stats.pinned, most[0]);
+	assert_int_equal(r.stats.managed, most[1]);
+	assert_int_equal(drawn[0], most[0]);
+	assert_int_equal(drawn[1], most[1]);
+	assert_int_equal(r.stats.peak_reserved, 0);
+	vc_result_fini(&r);
+	free(e);
+}
+
 /* What is held when the first step ends counts for the others too; other marks are no steps. */
 static void the_first_iteration_is_told_from_the_others(void **unused)
 {
@@ -466,6 +530,7 @@ int main(void)
 		cmocka_unit_test(a_heap_of_the_host_is_followed_block_by_block),
 		cmocka_unit_test(fidelity_names_the_first_divergence),
 		cmocka_unit_test(the_timeline_keeps_its_extremes),
+		cmocka_unit_test(what_lies_beside_the_allocator_is_in_every_account),
 		cmocka_unit_test(the_first_iteration_is_told_from_the_others),
 		cmocka_unit_test(what_sleeps_is_not_on_the_card),
 		cmocka_unit_test(lives_and_segments_have_births_and_deaths),

@@ -204,6 +204,11 @@ static void calls_of_another_memory(void **state)
 		{ CAME_LATE, ALLOC, VC_MEMORY_HOST, 2, 0 },
 		{ CAME_LATE, FREE, VC_MEMORY_HOST, 2, 0 },
 		{ CAME_LATE, ALLOC, VC_MEMORY_MANAGED, 2, 0 },
+		/* cudaFree does not say that it is */
+		{ CALLED, ALLOC, VC_MEMORY_MANAGED, 2, 0 },
+		{ CAME_LATE, ALLOC, VC_MEMORY_MANAGED, 2, 1 },
+		{ CALLED, FREE, VC_MEMORY_DEVICE, 2, 0 },
+		{ CAME_LATE, FREE, VC_MEMORY_MANAGED, 2, 1 },
 		{ CALLED, ALLOC, VC_MEMORY_HOST, 3, 0 },
 		{ CAME_LATE, ALLOC, VC_MEMORY_HOST, 3, 1 },
 		{ CAME_LATE, ALLOC, VC_MEMORY_HOST, 3, 0 },

@@ -106,6 +106,7 @@ static void what_is_drawn_has_a_contrast_of_three(void **unused)
 		{ "cg", "fill" },
 		{ "ca", "fill" }, { "ct", "fill" }, { "ck", "fill" }, { "cl", "fill" },
 		{ "co", "fill" }, { "lane", "fill" }, { "busy", "fill" }, { "bad", "fill" },
+		{ "pin", "fill" }, { "mng", "fill" },
 		{ "res", "stroke" }, { "capl", "stroke" }, { "bads", "stroke" },
 		{ "oks", "stroke" }, { "warns", "stroke" }, { "opens", "stroke" },
 		{ "ht", "stroke" }, { "ax", "stroke" },

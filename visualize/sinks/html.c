@@ -201,6 +201,10 @@ static void ledger(struct report *d)
 	ledger_row(d, "r-sum", "= used on the device (what nvidia-smi shows)", l.used);
 	if (l.capacity)
 		ledger_row(d, "", "&#160; left of the capacity", l.free);
+	if (r->stats.managed)
+		ledger_row(d, "", "&#160; managed, on card or host, at most", r->stats.managed);
+	if (r->stats.pinned)
+		ledger_row(d, "", "&#160; pinned on the host, at most", r->stats.pinned);
 	if (l.request)
 		ledger_row(d, "r-bad", "&#160; asked for, and refused", l.request);
 	vc_svg_put(&d->out, "</tbody></table>\n");

@@ -5,7 +5,7 @@
 #include "visualize/ledger.h"
 #include "visualize/scene.h"
 
-enum { ROWS = VC_SLOTS + 8, ROW = 300, BAR = 190, NAME = 2300, VALUE = 1150 };
+enum { ROWS = VC_SLOTS + 10, ROW = 300, BAR = 190, NAME = 2300, VALUE = 1150 };
 
 struct row {
 	const char *name, *klass;
@@ -60,6 +60,10 @@ static void collect(struct drawing *d)
 		d->row[d->n - 1].sum = true;
 	}
 	next(d, "free", "okbg oks thin", l->free, &at);
+	if (d->r->stats.managed)
+		add(d, "managed, at most", "mng", 0, d->r->stats.managed);
+	if (d->r->stats.pinned)
+		add(d, "pinned, at most", "pin", 0, d->r->stats.pinned);
 	if (l->request) {
 		add(d, "asked for", "bad", l->used, l->request);
 		d->row[d->n - 1].bad = true;

@@ -23,8 +23,8 @@ enum type { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, VALUE = 4 };
 enum { STATE_CLEARED = 1, STATE_NEEDED = 2, EVENT_NAMES = 2, IID = 1, INTERNED_NAME = 2 };
 
 /* Tracks of a run: uuid = run * TRACKS + one of these; streams follow. */
-enum { OF_PROCESS = 1, OF_ALLOCATED, OF_RESERVED, OF_STRANDED, OF_CAPACITY, OF_PHASES, OF_STEPS,
-       OF_TROUBLE, OF_STREAMS, TRACKS = 1 << 20 };
+enum { OF_PROCESS = 1, OF_ALLOCATED, OF_RESERVED, OF_STRANDED, OF_CAPACITY, OF_PINNED, OF_MANAGED,
+       OF_PHASES, OF_STEPS, OF_TROUBLE, OF_STREAMS, TRACKS = 1 << 20 };
 
 struct writer {
 	struct vc_output *out;
@@ -93,6 +93,23 @@ static void count(struct writer *w, uint64_t ns, uint64_t id, uint64_t value)
 
 /* ---- what a run consists of ---- */
 
+/* Of the host and of neither: tracks where there is any; values at which they change. */
+static void beside(struct writer *w, uint64_t id, const char *name, size_t at)
+{
+	const struct vc_curve *v = &w->r->curve;
+	uint64_t was = 0, now;
+
+	for (size_t i = 0; i < v->n; i++) {
+		memcpy(&now, (const char *)&v->at[i] + at, sizeof(now));
+		if (now && !was)
+			track(w, id, name, true);
+		if (now != was)
+			count(w, vc_point_ns(w->r, v->at[i].first_event, v->at[i].first_ns), id,
+			      now);
+		was = now;
+	}
+}
+
 static void counters(struct writer *w)
 {
 	const struct vc_result *r = w->r;
@@ -116,6 +133,8 @@ static void counters(struct writer *w)
 			count(w, p[n - 1].ns, OF_CAPACITY, r->info.capacity);
 		}
 	}
+	beside(w, OF_PINNED, VC_LABEL_PINNED, offsetof(struct vc_bucket, pinned_max));
+	beside(w, OF_MANAGED, VC_LABEL_MANAGED, offsetof(struct vc_bucket, managed_max));
 }
 
 static void instant(struct writer *w, uint64_t ns, uint64_t id, const char *name, const char *text)

@@ -23,6 +23,7 @@ int cudaFree(void *p);
 int cudaHostAlloc(void **p, size_t n, unsigned flags);
 int cudaMallocHost(void **p, size_t n);
 int cudaFreeHost(void *p);
+int cudaMallocManaged(void **p, size_t n, unsigned flags);
 int cudaHostRegister(void *p, size_t n, unsigned flags);
 int cudaHostUnregister(void *p);
 int cudaStreamBeginCapture(void *stream, int mode);
@@ -164,8 +165,10 @@ static void give_back(void *host, void *device)
 static void host(void)
 {
 	static char own[4096];
-	void *p, *q, *r;
+	void *p, *q, *r, *pages;
 
+	cudaMallocManaged(&pages, 5 << 20, 1);
+	cudaFree(pages);
 	cudaHostAlloc(&p, 3 << 20, 0);
 	cudaMallocHost(&q, 1 << 20);
 	cudaHostRegister(own, sizeof(own), 0);

@@ -23,6 +23,7 @@ cuda_error cudaFreeAsync(void *p, void *stream);
 cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags);
 cuda_error cudaMallocHost(void **p, size_t n);
 cuda_error cudaFreeHost(void *p);
+cuda_error cudaMallocManaged(void **p, size_t n, unsigned flags);
 cuda_error cudaHostRegister(void *p, size_t n, unsigned flags);
 cuda_error cudaHostUnregister(void *p);
 cuda_error cudaMemGetInfo(size_t *available, size_t *total);
@@ -115,6 +116,12 @@ cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags)
 cuda_error cudaMallocHost(void **p, size_t n)
 {
 	return cudaHostAlloc(p, n, 0);
+}
+
+cuda_error cudaMallocManaged(void **p, size_t n, unsigned flags)
+{
+	(void)flags;
+	return cudaMalloc(p, n);
 }
 
 cuda_error cudaFreeHost(void *p)

@@ -22,6 +22,7 @@ struct vc_dryrun_process {
 	int device, card;           /* card: the machine's number of it; < 0: not known */
 	uint64_t began_ns, ended_ns; /* its use of a device; UINT64_MAX: nobody knows */
 	uint64_t peak, refused, largest_refused;
+	uint64_t together; /* all that was held of the card when this one took more, at most */
 };
 
 /* What the recordings of a run say when they are replayed; of several ranks the largest of each. */
@@ -134,6 +135,8 @@ enum vc_verdict vc_dryrun_verdict(const struct vc_dryrun *run);
 /* Processes that used one card at the same time: what they hold of it if they peak together, with
  * contexts and what lies beside; how many, where *n is wanted. 0: there are none. */
 uint64_t vc_dryrun_together(const struct vc_dryrun *run, int *n);
+/* What they held of it at one time in this run, one after the other as they went; with the same. */
+uint64_t vc_dryrun_held(const struct vc_dryrun *run);
 /* Bytes by which that peak can be off either way; what libraries may take on top is not in it. */
 uint64_t vc_dryrun_margin(const struct vc_dryrun_outcome *o);
 void vc_dryrun_say_end(const struct vc_dryrun *run);

@@ -92,6 +92,15 @@ uint64_t vc_dryrun_together(const struct vc_dryrun *run, int *n)
 	return most;
 }
 
+uint64_t vc_dryrun_held(const struct vc_dryrun *run)
+{
+	uint64_t most = 0;
+	for (int i = 0; i < run->o.processes && i < VC_DRYRUN_PROCESSES; i++)
+		if (run->o.process[i].together > most)
+			most = run->o.process[i].together;
+	return most ? most + run->beside : 0;
+}
+
 enum vc_verdict vc_dryrun_verdict(const struct vc_dryrun *run)
 {
 	if (run->o.refused)
@@ -195,8 +204,9 @@ void vc_dryrun_say_processes(const struct vc_dryrun *run)
 	int n;
 	uint64_t together = vc_dryrun_together(run, &n);
 	if (together)
-		fprintf(stderr, "    %d of them used one card at the same time: %.2f GiB if they "
-			"peak at once\n", n, gib(together));
+		fprintf(stderr, "    %d of them used one card at the same time: %.2f GiB at once in "
+			"this run, %.2f GiB if they peak together\n", n,
+			gib(vc_dryrun_held(run)), gib(together));
 	if (o->processes > VC_DRYRUN_PROCESSES)
 		fprintf(stderr, "    and %d more\n", o->processes - VC_DRYRUN_PROCESSES);
 }

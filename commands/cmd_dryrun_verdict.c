@@ -64,6 +64,7 @@ static void add_process(struct vc_dryrun_outcome *o, const struct vc_null_report
 			p->device = i;
 			p->card = r->number[i];
 		}
+		raise_to(&p->together, r->device[i].together);
 		p->refused += r->device[i].refused;
 		raise_to(&p->largest_refused, r->device[i].largest_refused);
 	}
@@ -237,9 +238,10 @@ static void say_undecided(const struct vc_dryrun *run)
 	int n;
 	uint64_t together = vc_dryrun_together(run, &n);
 	if (together > run->total)
-		fprintf(stderr, "  verdict: undecided; each of %d processes fits, and if they peak "
-			"at once they need %.2f GiB of %.2f GiB\n", n, gib(together),
-			gib(run->total));
+		fprintf(stderr, "  verdict: undecided; each of %d processes fits; at one time they "
+			"held %.2f GiB of %.2f GiB here, and if they peak at once they need "
+			"%.2f GiB\n", n, gib(vc_dryrun_held(run)), gib(run->total),
+			gib(together));
 	else if (!o->steps && run->first_steps)
 		fprintf(stderr, "  verdict: undecided; this rank made no step of an optimizer, and "
 			"rank 0 made %llu: it did not do its work\n",
@@ -535,6 +537,8 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 	vc_emit_bytes(e, "peak_used", NULL, use_of(run));
 	if (vc_dryrun_together(run, NULL))
 		vc_emit_bytes(e, "peak_together", NULL, vc_dryrun_together(run, NULL));
+	if (vc_dryrun_together(run, NULL))
+		vc_emit_bytes(e, "held_together", NULL, vc_dryrun_held(run));
 	vc_emit_bytes(e, "margin", NULL, margin_of(o));
 	vc_emit_bytes(vc_emit_known(e, o->experts.made), "experts_even", NULL,
 		      with_experts(run, false));

@@ -42,7 +42,7 @@ CUTE_DSL := $(foreach name,LibraryLoadData LibraryLoadFromFile LibraryUnload Lib
 	$(foreach name,LoadData LoadFromFile Unload GetKernel GetUnifiedFunction GetKernelCount,\
 	-Wl$(comma)--defsym=_cuLibrary$(name)=cudaLibrary$(name))
 
-$(call null_lib, libcuda.so.1, -, driver, card architecture space vram fresh blocks made_up copies clock streams watchdog late end launches activity report driver driver_memory share foreach launch_work kernel_work)
+$(call null_lib, libcuda.so.1, -, driver, card architecture space vram fresh blocks made_up copies clock streams watchdog late end launches activity report others driver driver_memory share foreach launch_work kernel_work)
 $(call null_lib, libnvidia-ml.so.1, -, nvml, nvml, -DVC_NOSUP_CODE=3)
 $(call null_lib, libcudart.so.12, libcudart.so.12, runtime, runtime runtime_memory runtime_streams cute_dsl, -DVC_CUDA_MAJOR=12, $(CUTE_DSL))
 $(call null_lib, libcudart.so.13, libcudart.so.13, runtime, runtime runtime_memory runtime_streams cute_dsl, -DVC_CUDA_MAJOR=13, $(CUTE_DSL))

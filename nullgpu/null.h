@@ -88,6 +88,8 @@ VC_SHARED void vc_null_workspace(uint64_t bytes);
 void vc_cusparse_scratch(const char *name);
 /* This process's own report; never NULL. Counters in it are changed without a lock. */
 VC_SHARED struct vc_null_report *vc_null_report(void);
+/* This process took more of that device: notes what all processes of the dry run hold of it now. */
+void vc_null_meet(int device);
 /* The device that the calling thread selected. */
 /* The program asked for a device that the machine does not have. Returns the error. */
 VC_SHARED int vc_null_no_device(int device);

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define VC_REPORT_MAGIC 0x3474726f70657276ull
+#define VC_REPORT_MAGIC 0x3574726f70657276ull
 #define VC_REPORT_DEVICES 16
 #define VC_REPORT_NAMES 128
 #define VC_REPORT_NAME 120
@@ -19,6 +19,8 @@ struct vc_null_report {
 		uint64_t blocks,
 			rounding; /* at that peak: the driver's blocks, bytes lost to its pages */
 		uint64_t used;   /* now */
+		uint64_t together; /* the most that this process and others held of that card when
+				    * this one took more, contexts included; 0: it was alone */
 		uint64_t pool;   /* in use at most in an allocator that takes most of the card at
 				  * its start (JAX's, TensorFlow's), by its own account */
 	} device[VC_REPORT_DEVICES];

@@ -126,6 +126,7 @@ static bool charge(int device, uint64_t size)
 	hold(device, (int64_t)size);
 	if (d->used > r->device[device].peak)
 		r->device[device].peak = d->used;
+	vc_null_meet(device);
 	return true;
 }
 

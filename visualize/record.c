@@ -11,13 +11,13 @@ const struct vc_field vc_bucket_fields[] = {
 	B(VC_F_U64, last_ns), B(VC_F_U64, requested_max), B(VC_F_U64, allocated_min),
 	B(VC_F_U64, allocated_max), B(VC_F_U64, active_max), B(VC_F_U64, reserved_min),
 	B(VC_F_U64, reserved_max), B(VC_F_U64, stranded_max), B(VC_F_U64, peak_event),
-	B(VC_F_U64, pinned_max), B(VC_F_U64, managed_max),
 	{ "persistent", VC_F_U64, offsetof(struct vc_bucket, layer[VC_LIFE_PERSISTENT]) },
 	{ "step", VC_F_U64, offsetof(struct vc_bucket, layer[VC_LIFE_STEP]) },
 	{ "phase", VC_F_U64, offsetof(struct vc_bucket, layer[VC_LIFE_PHASE]) },
 	{ "short", VC_F_U64, offsetof(struct vc_bucket, layer[VC_LIFE_SHORT]) },
 	B(VC_F_U32, flushes), B(VC_F_U32, ooms), B(VC_F_U32, segment_allocs),
-	B(VC_F_U32, segment_frees), { NULL, VC_F_U64, 0 }
+	B(VC_F_U32, segment_frees), B(VC_F_U64, pinned_max), B(VC_F_U64, managed_max),
+	{ NULL, VC_F_U64, 0 }
 };
 
 #define L(type, name) { #name, type, offsetof(struct vc_life, name) }

@@ -204,8 +204,8 @@ void vc_dryrun_say_processes(const struct vc_dryrun *run)
 	int n;
 	uint64_t together = vc_dryrun_together(run, &n);
 	if (together)
-		fprintf(stderr, "    %d of them used one card at the same time: %.2f GiB at once in "
-			"this run, %.2f GiB if they peak together\n", n,
+		fprintf(stderr, "    %d of them used one card at the same time: %.2f GiB at once "
+			"in this run, %.2f GiB if they peak together\n", n,
 			gib(vc_dryrun_held(run)), gib(together));
 	if (o->processes > VC_DRYRUN_PROCESSES)
 		fprintf(stderr, "    and %d more\n", o->processes - VC_DRYRUN_PROCESSES);

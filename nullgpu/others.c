@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* others.c - the other processes of a dry run: what they hold of a card now, out of the reports that
- * they keep mapped (usage.h). */
+/* others.c - the other processes of a dry run: what they hold of a card now, out of the reports
+ * that they keep mapped (usage.h). */
 #define _GNU_SOURCE
 #include "nullgpu/null.h"
 #include "nullgpu/usage.h"

@@ -39,6 +39,8 @@ run sim $here/level1.vct -x awake
 expect "awake it would need more" 0 'GiB -> 8.21 GiB reserved'
 run dump $here/saver.vct
 expect "what was given back is in the recording" 0 'pages_out device=0 id=[0-9]* size=67108864 .* label=torch_memory_saver'
+run sim $here/two.vct
+expect "a server in a process of its own: what it gives back" 0 ' 7.01 GiB  *5  asleep$'
 run plot $here/level1.vct -o "$TMP/a.svg"
 expect "the picture has the turns" 0 '' ''
 check "by name" grep -q '>generate<' "$TMP/a.svg"

@@ -311,8 +311,9 @@ int vc_fitting_program(struct vc_fitting *f, size_t argc, char **argv, struct vc
 		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which with -g");
 	if (f->gpu.n && !strcmp(t.verb, "dryrun"))
 		t.gpu = f->gpu.at[0];
-	f->trials = f->asked && !vc_fit_recorded_on(f->asked, f->gpu.n ?
-					vc_card_by_name(t.gpu) : NULL); /* the control run */
+	if (f->asked) /* the control runs */
+		f->trials = f->asked->rerun->twice +
+			    !vc_fit_recorded_on(f->asked, f->gpu.n ? vc_card_by_name(t.gpu) : NULL);
 	VC_TRY(vc_trial_folder(f->folder, err));
 	int r = first_runs(f, &t, err);
 	if (r == VC_OK)

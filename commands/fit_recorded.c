@@ -44,6 +44,8 @@ int vc_fit_recorded_open(struct vc_fit_recorded *r, const struct vc_run_options 
 	if (ask.verify)
 		VC_TRY(vc_verify(&r->rec, &ask, err));
 	r->rerun = vc_rerun_open(opt, &r->rec, at, n, r->why, err);
+	if (r->rerun)
+		r->rerun->once = true;
 	if (r->rerun && r->rerun->made.n)
 		return try_change(r, err);
 	return (int)err->status;

@@ -279,11 +279,6 @@ void vc_control_fini(struct vc_control_run *t)
 	*t = (struct vc_control_run){ 0 };
 }
 
-double vc_control_share(const struct vc_control_run *t)
-{
-	return t->requests ? (double)(t->equal + t->placed) / (double)t->requests : 1;
-}
-
 void vc_control_interval(const struct vc_control_run *t, uint64_t peak, uint64_t *low,
 			 uint64_t *high)
 {

@@ -35,9 +35,6 @@ int vc_control_compare(const struct vc_recording *recorded, const struct vc_reco
 		    struct vc_control_run *out, struct vc_error *err);
 void vc_control_fini(struct vc_control_run *t);
 
-/* The share of the recording's requests that the run makes, too, whatever their sizes are. */
-double vc_control_share(const struct vc_control_run *t);
-
 /* By how much a run that needs `peak` may need less or more, by what the control run shows. */
 void vc_control_interval(const struct vc_control_run *t, uint64_t peak, uint64_t *low,
 			 uint64_t *high);

@@ -79,7 +79,7 @@ static bool is_dry(const struct vc_recording *rec)
 
 /* ---- the control run ---- */
 
-static struct vc_run_wish as_recorded(struct vc_rerun *r, struct vc_param_value all[MOST])
+static struct vc_run_wish as_recorded(const struct vc_rerun *r, struct vc_param_value all[MOST])
 {
 	return (struct vc_run_wish){ .of = r->of, .at = all,
 				     .n = vc_rerun_values(r->of, NULL, 0, all) };
@@ -114,52 +114,6 @@ static int run_twice(struct vc_rerun *r, struct vc_control_run *again, struct vc
 	return rc;
 }
 
-static double squares(const double *x, unsigned n, double *mean)
-{
-	double sum = 0;
-
-	*mean = 0;
-	for (unsigned i = 0; i < n; i++)
-		*mean += x[i] / n;
-	for (unsigned i = 0; i < n; i++)
-		sum += (x[i] - *mean) * (x[i] - *mean);
-	return sum;
-}
-
-static int log_of(const struct vc_rerun *r, const struct vc_run_wish *wish, double *out,
-		  struct vc_error *err)
-{
-	struct vc_recording rec = { 0 };
-	struct vc_ran ran;
-	uint64_t peak = 0;
-	int rc = r->opt->runner->run(r->opt, wish, &ran, err);
-
-	if (rc == VC_OK)
-		rc = open_run(r->opt, ran.path, &rec, err);
-	if (rc == VC_OK)
-		rc = peak_of(&rec, &peak, err);
-	vc_recording_close(&rec);
-	*out = log((double)(peak ? peak : 1));
-	return rc;
-}
-
-/* The recording is one of those runs, and two have been made. */
-static int run_seeds(struct vc_rerun *r, const struct vc_control_run *again, struct vc_error *err)
-{
-	struct vc_param_value all[MOST];
-	struct vc_run_wish wish = as_recorded(r, all);
-	double at[VC_RERUN_SEEDS + 1], mean;
-	const uint64_t made[] = { r->found.recorded, r->found.run, again->run };
-
-	for (size_t i = 0; i < 3; i++)
-		at[i] = log((double)(made[i] ? made[i] : 1));
-	for (wish.seed = 2; wish.seed < r->seeds; wish.seed++)
-		VC_TRY(log_of(r, &wish, &at[wish.seed + 1], err));
-	r->recorded = r->seeds + 1;
-	r->apart = squares(at, r->recorded, &mean);
-	return VC_OK;
-}
-
 /* In `auto` a program that does not run is one that cannot be asked. */
 static int may_not(const struct vc_run_options *opt, char why[VC_RERUN_WHY], struct vc_error *err)
 {
@@ -182,26 +136,29 @@ static bool data_decide(const struct vc_control_run *t, bool dry)
 		     t->resized + t->only_recorded + t->only_run > t->at_once;
 }
 
+static double equal_share(const struct vc_control_run *t)
+{
+	return t->requests ? (double)t->equal / (double)t->requests : 1;
+}
+
 /* Two of its own runs show what the data decide, and how little of one may stand in another. */
 static int judge(struct vc_rerun *r, char why[VC_RERUN_WHY], struct vc_error *err)
 {
 	const struct vc_control_run *t = &r->found;
-	double share = vc_control_share(t);
 	bool decide = data_decide(t, is_dry(r->of)) && r->opt->seeds != 1;
+	bool other = (double)(t->equal + t->placed) < OTHER * (double)t->requests;
 	struct vc_control_run again = { 0 };
 	int rc = VC_OK;
 
-	if (decide || share < OTHER)
+	r->twice = decide || other;
+	if (r->twice)
 		rc = run_twice(r, &again, err);
-	if (rc == VC_OK && share < OTHER &&
-	    (again.same || share < OTHER * vc_control_share(&again)))
+	if (rc == VC_OK && other && equal_share(t) <= OTHER * equal_share(&again))
 		snprintf(why, VC_RERUN_WHY, "the program is not the recorded one: a dry run at the "
 			 "recorded value makes %" PRIu64 " of its %" PRIu64 " requests",
 			 t->equal, t->requests);
-	else if (rc == VC_OK && decide && !again.same) {
+	else if (rc == VC_OK && decide && !again.same)
 		r->seeds = r->opt->seeds == VC_NOT_GIVEN ? SEEDS : (unsigned)r->opt->seeds;
-		rc = run_seeds(r, &again, err);
-	}
 	vc_control_fini(&again);
 	return rc;
 }
@@ -271,18 +228,63 @@ static bool play_card(const struct vc_rerun *r, const struct vc_card *card,
 	return on && on->total == ran_with;
 }
 
-/* How far one more run may lie beside the mean of n: Student's t on the logarithms of peaks, which
- * vary as much at the recorded values, where most runs were made, as at others. own: squares of
- * those n. */
-static double reach(const struct vc_rerun *r, unsigned n, double own)
+static double squares(const double *x, unsigned n, double *mean)
+{
+	double sum = 0;
+
+	*mean = 0;
+	for (unsigned i = 0; i < n; i++)
+		*mean += x[i] / n;
+	for (unsigned i = 0; i < n; i++)
+		sum += (x[i] - *mean) * (x[i] - *mean);
+	return sum;
+}
+
+static int log_of(const struct vc_rerun *r, const struct vc_run_wish *wish, double *out,
+		  struct vc_error *err)
+{
+	struct vc_recording rec = { 0 };
+	struct vc_ran ran;
+	uint64_t peak = 0;
+	int rc = r->opt->runner->run(r->opt, wish, &ran, err);
+
+	if (rc == VC_OK)
+		rc = open_run(r->opt, ran.path, &rec, err);
+	if (rc == VC_OK)
+		rc = peak_of(&rec, &peak, err);
+	vc_recording_close(&rec);
+	*out = log((double)(peak ? peak : 1));
+	return rc;
+}
+
+/* All of its runs at those values. */
+static int logs_of(const struct vc_rerun *r, struct vc_run_wish *wish, double *out,
+		   struct vc_error *err)
+{
+	for (wish->seed = 0; wish->seed < r->seeds; wish->seed++)
+		VC_TRY(log_of(r, wish, &out[wish->seed], err));
+	return VC_OK;
+}
+
+/* How far one more run may lie beside the mean of n, whose squares are `own`: Student's t on the
+ * logarithms of peaks, which vary as much at the recorded values. The recording is one of those. */
+static int reach(const struct vc_rerun *r, unsigned n, double own, double *out,
+		 struct vc_error *err)
 {
 	static const double quantile[] = { /* two-sided 99 %, by degrees of freedom */
 		63.66, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169, 3.106,
 		3.055, 3.012, 2.977, 2.947, 2.921, 2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807,
 		2.797, 2.787, 2.779, 2.771, 2.763, 2.756, 2.750, 2.744 };
-	unsigned freedom = r->recorded + n - 2;
+	struct vc_param_value all[MOST];
+	struct vc_run_wish wish = as_recorded(r, all);
+	double at[VC_RERUN_SEEDS + 1], mean;
+	unsigned freedom = r->seeds + n - 1;
 
-	return quantile[freedom - 1] * sqrt((r->apart + own) / freedom * (1 + 1.0 / n));
+	at[0] = log((double)(r->found.recorded ? r->found.recorded : 1));
+	VC_TRY(logs_of(r, &wish, at + 1, err));
+	*out = quantile[freedom - 1] * sqrt((squares(at, r->seeds + 1, &mean) + own) / freedom *
+					    (1 + 1.0 / n));
+	return VC_OK;
 }
 
 /* Of logarithms. */
@@ -297,10 +299,9 @@ static int run_spread(const struct vc_rerun *r, struct vc_run_wish *wish, struct
 {
 	double at[VC_RERUN_SEEDS], mean, far, least, most;
 
-	for (wish->seed = 0; wish->seed < r->seeds; wish->seed++)
-		VC_TRY(log_of(r, wish, &at[wish->seed], err));
+	VC_TRY(logs_of(r, wish, at, err));
 	far = squares(at, r->seeds, &mean);
-	far = reach(r, r->seeds, far);
+	VC_TRY(reach(r, r->seeds, far, &far, err));
 	least = mean - far;
 	most = mean + far;
 	*middle = 0;
@@ -422,14 +423,16 @@ int vc_rerun_interval(const struct vc_rerun *r, const struct vc_recording *run,
 
 char *vc_rerun_words(const struct vc_rerun *r, const char *unknown, char *buf, size_t n)
 {
-	char differs[240], seeds[96] = "";
+	char differs[240], seeds[120] = "", times[48] = "";
 	bool values = r->opt->set.n > 0 || !r->made.n;
 
 	vc_control_words(&r->found, differs, sizeof(differs));
 	if (r->seeds > 1)
-		snprintf(seeds, sizeof(seeds), "; its %s, so it was run %u times at each value",
+		snprintf(times, sizeof(times), "so it was run %u times at each value", r->seeds);
+	if (r->seeds > 1)
+		snprintf(seeds, sizeof(seeds), "; its %s, %s",
 			 differs[0] ? "data decide" : "blocks are freed in another order each time",
-			 r->seeds);
+			 r->once ? "and another run may need more" : times);
 	else if (!r->found.same && !differs[0])
 		snprintf(seeds, sizeof(seeds), "; its blocks are freed in another order");
 	snprintf(buf, n, "the program was run %s%s%s without a card; %s "

@@ -47,9 +47,9 @@ struct vc_rerun {
 	struct vc_recording *of, control;
 	struct vc_ran control_ran;
 	struct vc_control_run found;
-	unsigned seeds;      /* how often it is run at each value; 1: all runs are the same */
-	double apart;        /* squares by which logarithms of peaks at the recorded values, ... */
-	unsigned recorded;   /* ... of so many runs, the recording among them, are off their mean */
+	unsigned seeds; /* how often it is run at each value; 1: all runs are the same */
+	bool twice;     /* at the recorded values it was run twice, which shows that */
+	bool once;      /* who asks runs it once all the same */
 	struct vc_list made; /* the first of -x, which the program is run with */
 };
 

@@ -144,9 +144,14 @@ check "one more run may end beyond those that were made" test "$most" -gt 0 -a "
 anew() { rm -f "$RUNS" "$XDG_CACHE_HOME"/vramcast/runs/*; }
 ALL=1 DATA=30 dry -o all.vct --param batch=2 -- "$train" --batch 2; anew; ALL=1 DATA=1 sim all.vct --set batch=4
 expect "even if it decides nearly all sizes it is the recorded one" 0 '4 of 16 requests were those of the recording .12 have another size'
+anew; ALL=2 DATA=30 dry -o counts.vct --param batch=2 -- "$train" --batch 2; ALL=2 DATA=30 sim counts.vct --set batch=4
+expect "or how many there are" 0 '4 of 16 requests were those of the recording .*so it was run 4 times'
 EARLY=300 dry -o early.vct --param batch=2 -- "$train" --batch 2; anew; sim early.vct --set batch=4
 expect "what differs from the recording alone is no data" 0 '16 of 17 requests were those of the recording .1 only the recording makes, 1 of these.*carried over'
 ran "which a second run at the recorded value shows" 3
+DATA=30 dry -o fits.vct --param batch=2 -- "$train" --batch 2; anew; DATA=1 run fit fits.vct
+expect "fit says that data decide" 6 '3 have another size.; its data decide, and another run may need more'
+ran "and takes six runs at most, the second control run among them" 6
 anew; ORDER=1 dry -o order.vct --param batch=2 -- "$train" --batch 2; sim order.vct --set batch=4
 expect "another order of frees is said" 0 '16 of 16 requests were those of the recording; its blocks are freed in another order$'
 anew; ORDER=2 sim order.vct --set batch=4

@@ -3,10 +3,10 @@
  * All blocks are large, so each has a segment of its own here as under PyTorch's allocator, and a
  * replay is exact. What only a card would do is in the environment: WORKSPACE=MiB is taken and
  * given back in each step, EARLY=MiB once before, DATA=N makes sizes differ from run to run (with
- * ALL=1 those of all activations), BROKEN=1 fails, ORDER=1 frees in another order, ORDER=2 in
- * every second run. RUNS=FILE counts the runs. The argument "narrow"
- * makes activations smaller; so does the hook's change (python/change_hook.py) "precision", which
- * it reports; it says why it cannot offload, and nothing of others. */
+ * ALL=1 those of all activations, with ALL=2 how many blocks there are, too), BROKEN=1 fails,
+ * ORDER=1 frees in another order, ORDER=2 in every second run. RUNS=FILE counts the runs. The
+ * argument "narrow" makes activations smaller; so does the hook's change (python/change_hook.py)
+ * "precision", which it reports; it says why it cannot offload, and nothing of others. */
 #include <stdint.h>
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -95,6 +95,8 @@ int main(int argc, char **argv)
 				       (i == 2 || number("ALL") ? 2 * data : 0)) * MIB);
 		if (number("WORKSPACE"))
 			standin_free(take(number("WORKSPACE") * MIB));
+		for (size_t k = 0; number("ALL") == 2 && k < before % 3; k++)
+			standin_free(take((data + k) * MIB));
 		bool other = order == 1 || (order == 2 && before % 2);
 
 		for (int i = LAYERS; i-- > 0;)

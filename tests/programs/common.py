@@ -125,6 +125,31 @@ def words(n, length, vocabulary):
     return torch.randint(1, vocabulary, (n, length)).cuda()
 
 
+def next_word(a, model):
+    """The loss of n rows of words, each predicted by those before it."""
+    def loss_of(n):
+        t = words(n, a.seq + 1, a.vocabulary)
+        return F.cross_entropy(model(t[:, :-1]).flatten(0, 1), t[:, 1:].flatten())
+    return loss_of
+
+
+class Stack(nn.Module):
+    """Layers of one kind between a table of words and an output layer."""
+
+    def __init__(self, a, layer):
+        super().__init__()
+        self.words = nn.Embedding(a.vocabulary, a.width)
+        self.layers = nn.ModuleList(layer() for _ in range(a.layers))
+        self.head = nn.Linear(a.width, a.vocabulary)
+        self.options = a
+
+    def forward(self, t):
+        x = self.words(t)
+        for layer in self.layers:
+            x = call(self.options, layer, x)
+        return self.head(x)
+
+
 class Attention(nn.Module):
     """Self-attention by the fused kernel."""
 

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from common import arguments, call, place, train, words
+from common import Stack, arguments, next_word, place, train
 
 a = arguments(width=192, layers=4, vocabulary=3000)
 
@@ -23,25 +23,6 @@ class Layer(nn.Module):
         return x + self.down(F.gelu(self.up(self.n2(x))))
 
 
-class Hyena(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.words, self.head = nn.Embedding(a.vocabulary, a.width), nn.Linear(a.width, a.vocabulary)
-        self.layers = nn.ModuleList(Layer() for _ in range(a.layers))
+model = place(a, Stack(a, Layer), leave=("head",))
 
-    def forward(self, t):
-        x = self.words(t)
-        for layer in self.layers:
-            x = call(a, layer, x)
-        return self.head(x)
-
-
-model = place(a, Hyena(), leave=("head",))
-
-
-def loss_of(n):
-    t = words(n, a.seq + 1, a.vocabulary)
-    return F.cross_entropy(model(t[:, :-1]).flatten(0, 1), t[:, 1:].flatten())
-
-
-train(a, model, loss_of)
+train(a, model, next_word(a, model))

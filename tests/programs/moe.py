@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from common import Attention, arguments, call, evaluate, place, train, words
+from common import Attention, Stack, arguments, evaluate, next_word, place, train
 
 a = arguments(width=256, layers=3, vocabulary=4000, experts=6, steps=5)
 
@@ -30,27 +30,7 @@ class Layer(nn.Module):
         return x + out.view_as(x)
 
 
-class Moe(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.words = nn.Embedding(a.vocabulary, a.width)
-        self.layers = nn.ModuleList(Layer() for _ in range(a.layers))
-        self.head = nn.Linear(a.width, a.vocabulary)
-
-    def forward(self, t):
-        x = self.words(t)
-        for layer in self.layers:
-            x = call(a, layer, x)
-        return self.head(x)
-
-
-model = place(a, Moe(), leave=("head",))
-
-
-def loss_of(n):
-    t = words(n, a.seq + 1, a.vocabulary)
-    return F.cross_entropy(model(t[:, :-1]).flatten(0, 1), t[:, 1:].flatten())
-
-
+model = place(a, Stack(a, Layer), leave=("head",))
+loss_of = next_word(a, model)
 opt = train(a, model, loss_of)
 evaluate(a, model, loss_of)

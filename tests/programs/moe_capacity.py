@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from common import Attention, arguments, call, place, train, words
+from common import Attention, Stack, arguments, next_word, place, train
 
 a = arguments(width=256, layers=3, vocabulary=4000, experts=8)
 
@@ -30,26 +30,6 @@ class Layer(nn.Module):
         return x + torch.zeros_like(y).index_add(0, row.t().flatten(), z.flatten(0, 1).to(y.dtype)).view_as(x)
 
 
-class Moe(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.words = nn.Embedding(a.vocabulary, a.width)
-        self.layers = nn.ModuleList(Layer() for _ in range(a.layers))
-        self.head = nn.Linear(a.width, a.vocabulary)
+model = place(a, Stack(a, Layer), leave=("head",))
 
-    def forward(self, t):
-        x = self.words(t)
-        for layer in self.layers:
-            x = call(a, layer, x)
-        return self.head(x)
-
-
-model = place(a, Moe(), leave=("head",))
-
-
-def loss_of(n):
-    t = words(n, a.seq + 1, a.vocabulary)
-    return F.cross_entropy(model(t[:, :-1]).flatten(0, 1), t[:, 1:].flatten())
-
-
-train(a, model, loss_of)
+train(a, model, next_word(a, model))

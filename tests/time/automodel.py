@@ -21,6 +21,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.utils.checkpoint import checkpoint
 
+from collectives import Swap
+
 BF16 = torch.bfloat16
 LLAMA8 = dict(hidden=4096, layers=32, heads=32, kv=8, dim=128, ffn=14336, vocab=128256)
 LLAMA70 = dict(hidden=8192, layers=80, heads=64, kv=8, dim=128, ffn=28672, vocab=128256)
@@ -139,21 +141,6 @@ class Spread(torch.autograd.Function):
         g = g.contiguous()
         dist.all_reduce(g, group=ctx.group)
         return g, None
-
-
-class Swap(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, group):
-        ctx.group = group
-        y = torch.empty_like(x)
-        dist.all_to_all_single(y, x.contiguous(), group=group)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        y = torch.empty_like(g)
-        dist.all_to_all_single(y, g.contiguous(), group=ctx.group)
-        return y, None
 
 
 class Collect(torch.autograd.Function):

@@ -17,6 +17,8 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 
+from collectives import Swap
+
 BF16 = torch.bfloat16
 
 
@@ -90,22 +92,6 @@ class Scatter(torch.autograd.Function):
     def backward(ctx, g):
         y = g.new_empty((g.shape[0] * dist.get_world_size(ctx.group), *g.shape[1:]))
         dist.all_gather_into_tensor(y, g.contiguous(), group=ctx.group)
-        return y, None
-
-
-class Swap(torch.autograd.Function):
-    """All-to-all of equal parts of the first dimension."""
-    @staticmethod
-    def forward(ctx, x, group):
-        ctx.group = group
-        y = torch.empty_like(x)
-        dist.all_to_all_single(y, x.contiguous(), group=group)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        y = torch.empty_like(g)
-        dist.all_to_all_single(y, g.contiguous(), group=ctx.group)
         return y, None
 
 

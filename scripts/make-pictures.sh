@@ -15,7 +15,6 @@ mkdir -p "$to"
 "$v" plot $t --capacity 60GiB --conf '' --conf expandable_segments:True --conf max_split_size_mb:128 -o "$to/compare.svg"
 "$v" plot tests/recordings/h100/gpt-24.vct --capacity 700MiB -t advice -o "$to/advice.svg"
 "$v" diff tests/python/recordings/base.vct tests/python/recordings/head.vct -o "$to/diff.svg" > /dev/null
-"$v" plot traces/lm-*.vct traces/attention.vct traces/decomfl.vct -m all -t allocators -o "$to/allocators.svg"
 tmp=$(mktemp -d); trap 'rm -rf "$tmp"' EXIT # a picture shows the name of its file
 "$v" sweep $t --vary capacity=40G,44G,48G,52G,56G,60G,64G,68G,72G,76G,80G -o "$tmp/lm-train-ctx128.jsonl" 2>/dev/null
 "$v" plot "$tmp/lm-train-ctx128.jsonl" -o "$to/sweep.svg"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""several.py - what is said of runs beside each other: the titles and panels of compare, advice, ranks, sweep, heat map and
-allocators, both halves of diff, JUnit, and explain for the message of the run. Each view has what it says and the JSON of the
-same runs; judge(view, record) lists what does not agree."""
+"""several.py - what is said of runs beside each other: the titles and panels of compare, advice, ranks, sweep and heat map,
+both halves of diff, JUnit, and explain for the message of the run. Each view has what it says and the JSON of the same runs;
+judge(view, record) lists what does not agree."""
 import json
 import os
 import re
@@ -65,11 +65,6 @@ def rows(m, runs):
         if not says_value(value, taken([r for r in runs if str(r["vary"][by]).startswith(name)], along, m.group("way") == "largest")):
             return False
     return True
-
-
-def over(runs):
-    x = [r for r in runs if r["verdict"] != "oom" and r["model"] == "torch"]
-    return [max(0, r["peak_reserved"] - r["lower_bound"]) * 100 / r["lower_bound"] for r in x]
 
 
 def most_changed(d):
@@ -157,11 +152,6 @@ RULES = {
          lambda m, x: says_value(m.group("value"), taken(x, list(x[0]["vary"])[0], m.group("way") == "largest"))),
     ],
     "heatmap": [(r"^The (?P<way>largest|smallest) (?P<key>\S+) tried that fits with 5 % to spare: (?P<list>[^,:]+: (?:none|[\d.]+)(?:, [^,:]+: (?:none|[\d.]+))*)(?:, \.\.\.)?(?: |$)", rows)],
-    "allocators": [
-        (r"^torch reserves ([\d.]+) to ([\d.]+) % more than was live", lambda m, x: abs(float(m.group(1)) - min(over(x))) <= 0.11 and abs(float(m.group(2)) - max(over(x))) <= 0.11),
-        (r"^torch reserves ([\d.]+) % more than was live", lambda m, x: abs(float(m.group(1)) - max(over(x))) <= 0.11),
-        (r"^torch .*runs out of memory(?: on others)?$", lambda m, x: any(r["verdict"] == "oom" and r["model"] == "torch" for r in x)),
-    ],
     "diff": [
         (r"^B needs as much as A: " + SIZE, lambda m, d: peaks(d)[0] == peaks(d)[1] and size(m, 1, peaks(d)[0])),
         (r"the requests are (not )?the same", lambda m, d: bool(m.group(1)) != d["same_requests"]),
@@ -316,11 +306,6 @@ def swept(kind, path, *options):
     return [View(kind, " ".join([kind, os.path.basename(path)] + list(options)), picture(kind, "plot", to)[0], runs)]
 
 
-def allocators(path):
-    got, drawn = answer("sim", path, "--no-advice", "-m", "all"), picture("allocators", "plot", path, "-m", "all", "-t", "allocators")
-    return [View("allocators", "allocators " + os.path.basename(path), drawn[0], got["runs"])] if got and drawn else []
-
-
 CONFS = ["--conf", "", "--conf", "expandable_segments:True", "--conf", "max_split_size_mb:64", "--no-advice"]
 
 
@@ -337,8 +322,6 @@ def views(asked):
         if path not in seen:
             yield from devices(path, [])
             yield from devices(path, ["-g", "t4"])
-            if len(seen) % 4 == 0:
-                yield from allocators(path)
             seen.add(path)
     base, head = ("tests/python/recordings/%s.vct" % n for n in ("base", "head"))
     yield from diff(base, head) + diff(head, base) + diff(base, base)
@@ -423,7 +406,6 @@ MUTATIONS = {
     "advice": [("the first advice's verdict", first_advice)],
     "ranks": [("peak_reserved of the first", lambda r: more(r[:1], "peak_reserved")), ("verdicts swapped", swap)],
     "sweep": [("verdicts swapped", swap)], "heatmap": [("verdicts swapped", swap)],
-    "allocators": [("peak_reserved", lambda r: more(r, "peak_reserved"))],
     "diff": [("the call site", other_site), ("the kind of the difference", other_kind), ("peak_reserved of B", larger)],
     "top": [("leak_a_step by a unit", of_leak("leak_a_step")), ("steps_left by one", of_leak("steps_left"))],
     "junit": [("the answer", renamed), ("verdicts swapped", swap)], "explain": [("the request", asked_more)],

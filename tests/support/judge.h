@@ -438,7 +438,7 @@ static void judge_look(const char *what, const struct vc_result *r, const char *
 		}
 		if (is_of_several(t))
 			questions_are_answered(all, r, &at);
-		else if (strcmp(t->name, "allocators"))
+		else
 			the_picture_answers(all, r);
 		if (!strcmp(t->name, "timeline") && r->curve.n) {
 			the_part_is_of_the_whole(all, text, r);

@@ -172,15 +172,14 @@ static void vary(struct vc_result *r, size_t n, bool one, bool two)
 /* The runs of one recording on one picture: side by side, as a sweep, as a map. */
 static void judge_together(const char *path, struct vc_result *r, size_t n)
 {
-	static const char *const several[] = { "compare", "ranks", "allocators", "sweep",
-					       "heatmap" };
+	static const char *const several[] = { "compare", "ranks", "sweep", "heatmap" };
 	char look[60], what[500];
 	unsigned from = all_looks() ? 0 : turn++ * 5, to = all_looks() ? LOOKS : from + 1;
 	size_t bytes;
 
 	for (unsigned i = from; i < to; i++)
 		for (size_t k = 0; k < sizeof(several) / sizeof(*several); k++) {
-			vary(r, n, k > 2, k > 3);
+			vary(r, n, k > 1, k > 2);
 			char *text = draw_unread(several[k], r, n, look_of(i, look), &bytes);
 
 			snprintf(what, sizeof(what), "%s, %s, %s", path, several[k], look);
@@ -188,7 +187,7 @@ static void judge_together(const char *path, struct vc_result *r, size_t n)
 				read_back(what, several[k], text, bytes);
 				if (!k)
 					each_has_its_line(what, r, n);
-				if (k > 2)
+				if (k > 1)
 					those_that_are_named_are_answered(what, r, n);
 			}
 			free(text);

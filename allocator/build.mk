@@ -1,7 +1,7 @@
 # The allocator that serves requests from a plan: a library that lives in the program.
 
 PLAN_SRC := $(sort $(wildcard allocator/*.c))
-PLAN_OBJ := $(PLAN_SRC:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/common/,memory_plan.o error.o sort.o)
+PLAN_OBJ := $(PLAN_SRC:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/common/,memory_plan.o error.o sort.o torch_layout.o)
 PLAN_LIB := $(BUILD)/libvramcast_plan.so
 LIB_OBJ  += $(BUILD)/allocator/arena.o $(BUILD)/allocator/areas.o
 EXTRA    += $(PLAN_LIB)
@@ -26,7 +26,7 @@ check-plan: all ## programs of PyTorch run by a plan on the null GPU (cached out
 	$(Q)V=1 $(RUN_TESTS) tests/plan/check.sh
 .PHONY: check-plan
 
-$(BUILD)/tests/plan/overhead.so: tests/plan/overhead.c allocator/slots.c allocator/slots.h
+$(BUILD)/tests/plan/overhead.so: tests/plan/overhead.c common/torch_layout.c common/torch_layout.h
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -shared -o $@ $(filter %.c,$^) -ldl

@@ -7,20 +7,15 @@
  * statistics come with ours added. Calling conventions: tracer/torch_hook.c says them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 #include "allocator/served.h"
-#include "allocator/slots.h"
+#include "common/torch_layout.h"
 
 #define VC_EXPORT __attribute__((visibility("default")))
-#define FUNCTION(f) (*(void **)&(void (*[]) (void)){ (void (*)(void))(f) }[0])
 
-enum { BEFORE = 2, SLOTS = 96, ALLOCATE = 2, CUDA = 1, DEVICES = 64,
-       SMALL = 1 << 20 /* kSmallSize: requests up to it are of the small pool */ };
+enum { DEVICES = 64 };
 
 typedef uint64_t word;
 typedef word call6(word, word, word, word, word, word);
@@ -33,9 +28,9 @@ struct sums { int64_t native, native_reserved, peak, peak_reserved; };
 static struct {
 	pthread_mutex_t lock;
 	_Atomic int state; /* 0: not yet, 1: there, -1: not possible */
-	const struct vc_slots *slots;
+	const struct vc_torch_slots *slots;
 	void **original;
-	void *table[BEFORE + SLOTS];
+	void *table[VC_TORCH_BEFORE + VC_TORCH_SLOTS];
 	void *deleter;     /* the allocator's own, as a DataPtr holds it */
 	struct cuda_stream (*current)(int8_t);
 	void *(*handle)(const struct cuda_stream *);
@@ -75,7 +70,7 @@ static void tell(void *p, int64_t bytes, int device)
 	note_peak(device);
 	if (next)
 		next(p, bytes, (size_t)s->native + t.bytes, (size_t)s->native_reserved + t.arena,
-		     (uint16_t)(CUDA | device << 8));
+		     (uint16_t)(VC_TORCH_CUDA | device << 8));
 }
 
 /* c10 DeviceStats, 2.0 to 2.15: arrays of three Stats (all, small, large pool), each { current,
@@ -189,11 +184,11 @@ static void *hook_allocate(void **result, void *object, size_t size)
 
 	if (p) {
 		result[0] = result[2] = p;
-		result[1] = FUNCTION(delete_any);
-		result[3] = (void *)(uintptr_t)(CUDA | device << 8);
+		result[1] = VC_FUNCTION(delete_any);
+		result[3] = (void *)(uintptr_t)(VC_TORCH_CUDA | device << 8);
 		return result;
 	}
-	*(void **)&real = g.original[ALLOCATE];
+	*(void **)&real = g.original[VC_TORCH_ALLOCATE];
 	r = real(result, object, size);
 	vc_served_saw(result[0], size, stream);
 	return r;
@@ -243,7 +238,7 @@ static void hook_raw_delete(void *object, void *p)
 
 static void *hook_deleter(const void *object)
 {
-	return FUNCTION(delete_any);
+	return VC_FUNCTION(delete_any);
 }
 
 static void hook_use(void *object, void *const *data, struct cuda_stream stream)
@@ -292,53 +287,6 @@ static word hook_pool_end(word a, word b, word c, word d, word e, word f)
 
 /* ---- putting them there ---- */
 
-struct mapped { uintptr_t at, end; };
-
-static int find_mapped(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	struct mapped *m = arg;
-
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		uintptr_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-
-		if (info->dlpi_phdr[i].p_type == PT_LOAD && m->at >= at &&
-		    m->at < at + info->dlpi_phdr[i].p_memsz)
-			m->end = at + info->dlpi_phdr[i].p_memsz;
-	}
-	return m->end != 0;
-}
-
-/* 9 of "__version__ = '2.9.1+cu128'" in .../torch/version.py, beside the library at `inside`. */
-static int minor_version(const void *inside)
-{
-	char path[1100], text[4096], *p;
-	Dl_info info;
-	ssize_t n;
-	int fd;
-
-	if (!dladdr(inside, &info) || strlen(info.dli_fname) > 1000)
-		return -1;
-	snprintf(path, sizeof(path), "%s", info.dli_fname);
-	p = strrchr(path, '/');
-	if (!p)
-		return -1;
-	snprintf(p, sizeof(path) - (size_t)(p - path), "/../version.py");
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	for (p = strstr(text, "__version__"); p; p = strstr(p + 1, "__version__")) {
-		char *q = p + strcspn(p, "'\"\n");
-
-		if (strncmp(q + (*q != '\n'), "2.", 2) == 0 && *q != '\n' && strchr(p, '=') < q)
-			return (int)strtol(q + 3, NULL, 10);
-	}
-	return -1;
-}
-
 static void find_report(void)
 {
 	static const char *const names[] = {
@@ -357,29 +305,25 @@ static void find_report(void)
 
 static void set(int slot, void *function)
 {
-	g.table[BEFORE + slot] = function;
+	g.table[VC_TORCH_BEFORE + slot] = function;
 }
 
 static void fill_table(void)
 {
-	const struct vc_slots *s = g.slots;
-	struct mapped m = { (uintptr_t)g.original, 0 };
-	size_t n, all = (size_t)s->size;
+	const struct vc_torch_slots *s = g.slots;
 
-	dl_iterate_phdr(find_mapped, &m);
-	n = m.end ? (m.end - m.at) / sizeof(void *) : 0;
-	memcpy(g.table, g.original - BEFORE, sizeof(void *) * (BEFORE + (n < all ? n : all)));
-	set(ALLOCATE, FUNCTION(hook_allocate));
-	set(s->deleter, FUNCTION(hook_deleter));
-	set(s->raw_alloc, FUNCTION(hook_raw_alloc));
-	set(s->raw_alloc_with_stream, FUNCTION(hook_raw_alloc_with_stream));
-	set(s->raw_delete, FUNCTION(hook_raw_delete));
-	set(s->stats, FUNCTION(hook_stats));
-	set(s->reset_peaks, FUNCTION(hook_reset_peaks));
-	set(s->use, FUNCTION(hook_use));
-	set(s->trim, FUNCTION(hook_trim));
-	set(s->pool_begin, FUNCTION(hook_pool_begin));
-	set(s->pool_end, FUNCTION(hook_pool_end));
+	vc_torch_copy_table(g.table, g.original);
+	set(VC_TORCH_ALLOCATE, VC_FUNCTION(hook_allocate));
+	set(s->deleter, VC_FUNCTION(hook_deleter));
+	set(s->raw_alloc, VC_FUNCTION(hook_raw_alloc));
+	set(s->raw_alloc_with_stream, VC_FUNCTION(hook_raw_alloc_with_stream));
+	set(s->raw_delete, VC_FUNCTION(hook_raw_delete));
+	set(s->stats, VC_FUNCTION(hook_stats));
+	set(s->reset_peaks, VC_FUNCTION(hook_reset_peaks));
+	set(s->use, VC_FUNCTION(hook_use));
+	set(s->trim, VC_FUNCTION(hook_trim));
+	set(s->pool_begin, VC_FUNCTION(hook_pool_begin));
+	set(s->pool_end, VC_FUNCTION(hook_pool_end));
 }
 
 /* A DataPtr is { data, deleter, context, device }: a request of no bytes shows the deleter, and
@@ -389,11 +333,11 @@ static bool find_deleter(void *object)
 	void *(*allocate)(void **, void *, size_t), *result[4] = { object, object, object, object };
 	Dl_info home, theirs;
 
-	*(void **)&allocate = g.original[ALLOCATE];
+	*(void **)&allocate = g.original[VC_TORCH_ALLOCATE];
 	allocate(result, object, 0);
 	g.deleter = result[1];
-	return !result[0] && !result[2] && ((uintptr_t)result[3] & 0xff) == CUDA &&
-	       dladdr(g.deleter, &theirs) && dladdr(g.original[ALLOCATE], &home) &&
+	return !result[0] && !result[2] && ((uintptr_t)result[3] & 0xff) == VC_TORCH_CUDA &&
+	       dladdr(g.deleter, &theirs) && dladdr(g.original[VC_TORCH_ALLOCATE], &home) &&
 	       theirs.dli_fbase == home.dli_fbase;
 }
 
@@ -401,24 +345,26 @@ static bool install(void)
 {
 	void **slot = symbol(library, "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
 	Dl_info function, home;
+	char version[64];
 	void **object;
 
 	if (!slot || !*slot)
 		return false;
 	object = *slot;
 	g.original = *object;
-	if (!dladdr(g.original[ALLOCATE], &function) || !dladdr(slot, &home) ||
+	if (!dladdr(g.original[VC_TORCH_ALLOCATE], &function) || !dladdr(slot, &home) ||
 	    function.dli_fbase != home.dli_fbase)
 		return false; /* a pluggable one: its own functions are called */
-	g.slots = vc_slots(minor_version(slot));
+	g.slots = vc_torch_slots(vc_torch_version(slot, version, sizeof(version)) ?
+				 vc_torch_minor_of(version) : -1);
 	*(void **)&g.current = symbol(library, "_ZN3c104cuda20getCurrentCUDAStreamEa");
 	*(void **)&g.handle = symbol(library, "_ZNK3c104cuda10CUDAStream6streamEv");
-	if (!g.slots || !g.current || !g.handle || !find_deleter(object))
+	if (!g.slots->raw_alloc || !g.current || !g.handle || !find_deleter(object))
 		return false;
 	vc_served_open(home.dli_fname);
 	find_report();
 	fill_table();
-	*object = g.table + BEFORE;
+	*object = g.table + VC_TORCH_BEFORE;
 	return true;
 }
 
@@ -462,7 +408,7 @@ static void native_report(void *p, int64_t bytes, size_t total, size_t reserved,
 		if (!next)
 			*(void **)&next = symbol("libc10.so", name);
 	}
-	if ((device & 0xff) == CUDA && atomic_load(&g.state) == 1) {
+	if ((device & 0xff) == VC_TORCH_CUDA && atomic_load(&g.state) == 1) {
 		struct vc_served_totals t = vc_served_totals(index);
 
 		g.sums[index % DEVICES].native = (int64_t)total;

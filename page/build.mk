@@ -2,7 +2,7 @@
 # compiled from Debian's sources, which are kept outside the tree.
 PAGE := $(BUILD)/vramcast.html
 PAGE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast-page
-PAGE_SRC := $(filter-out $(shell sed -n 's/^VC_PROCESS_COMMAND(\(.*\))/commands\/cmd_\1%/p' commands/commands.def),$(LIB_SRC) $(CMD_SRC)) \
+PAGE_SRC := $(filter-out common/torch_layout.c $(shell sed -n 's/^VC_PROCESS_COMMAND(\(.*\))/commands\/cmd_\1%/p' commands/commands.def),$(LIB_SRC) $(CMD_SRC)) \
 	page/memcmp.c allocator/arena.c allocator/areas.c $(addprefix nullgpu/,architecture.c properties.c python.c)
 PAGE_TEXTS := $(addprefix $(BUILD)/page/commands/,hook_text.o env_text.o mcp_text.o)
 PAGE_OBJ := $(PAGE_SRC:%.c=$(BUILD)/page/%.o) $(PAGE_TEXTS)

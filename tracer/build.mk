@@ -3,7 +3,7 @@
 # The recorder's side: part of vramcast itself.
 RECORDER_SRC := $(addprefix tracer/,attach.c inject.c drain.c flight.c fold.c live.c process.c recover.c stream.c trace_file.c watch.c)
 TRACE_SRC := $(filter-out $(RECORDER_SRC),$(sort $(wildcard tracer/*.c)))
-TRACE_OBJ := $(TRACE_SRC:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/common/,journal_facts.o convolution.o)
+TRACE_OBJ := $(TRACE_SRC:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/common/,journal_facts.o convolution.o torch_layout.o)
 TRACE_LIB := $(BUILD)/libvramcast_trace.so
 UNTESTED  += $(filter-out $(BUILD)/tracer/live.o,$(RECORDER_SRC:%.c=$(BUILD)/%.o))
 LIB_OBJ   += $(BUILD)/tracer/live.o
@@ -69,15 +69,15 @@ $(TRACE_TORCH)/libcudart.so.12 $(TRACE_TORCH)/libcudnn.so.9: $(BUILD)/config.mk
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,$(@F) -o $@ $(filter %.c,$^) -lpthread
 $(TRACE_TORCH)/libc10_cuda.so: tests/tracer/torch_standin/c10_cuda.c $(TRACE_TORCH)/libc10.so \
-		$(TRACE_TORCH)/libcudart.so.12 tracer/torch_slots.c
+		$(TRACE_TORCH)/libcudart.so.12 common/torch_layout.c
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ $< \
-		tracer/torch_slots.c $(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 -lpthread
+		common/torch_layout.c $(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 -lpthread
 $(TRACE_TORCH)/convolve: TRACE_CUDNN = $(TRACE_TORCH)/libcudnn.so.9
 $(TRACE_TORCH)/convolve: $(TRACE_TORCH)/libcudnn.so.9
 $(addprefix $(TRACE_TORCH)/,client rank train convolve): $(TRACE_TORCH)/%: tests/tracer/torch_standin/%.c $(TRACE_TORCH)/libc10_cuda.so
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN' -o $@ $< tracer/torch_slots.c $(TRACE_TORCH)/libc10_cuda.so \
+	$(Q)$(CC) $(ALL_CFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN' -o $@ $< common/torch_layout.c $(TRACE_TORCH)/libc10_cuda.so \
 		$(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 $(TRACE_CUDNN) -lpthread -ldl
 
 check-torch-trace: all ## recordings of real PyTorch on the null GPU (TORCH_ENVS="DIR...")

@@ -8,7 +8,6 @@
  * does; a MempoolId_t travels in two registers, and objects with destructors as pointers. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -21,9 +20,6 @@
 #include "tracer/torch.h"
 #include "tracer/torch_scope.h"
 #include "tracer/torch_wait.h"
-
-enum { BEFORE = 2 /* offset to top and type info stand before the vtable's address */, SLOTS = 96,
-       ALLOCATE = 2, CUDA = 1 /* c10::DeviceType */ };
 
 struct cuda_stream { uint64_t device; int64_t id; }; /* c10::cuda::CUDAStream */
 struct data_ptr { void *data, *context, *deleter; uint64_t device; }; /* c10::DataPtr */
@@ -41,7 +37,7 @@ static struct {
 	const struct vc_torch_slots *slots;
 	void **object;           /* its first word is the vtable pointer */
 	void **original;         /* the allocator's own vtable */
-	void *table[BEFORE + SLOTS];
+	void *table[VC_TORCH_BEFORE + VC_TORCH_SLOTS];
 	_Atomic uint64_t checked, wrong;
 	_Atomic uint64_t devices; /* bits of those that allocated */
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -117,7 +113,7 @@ static struct data_ptr hook_allocate(void *object, size_t size)
 	struct data_ptr (*real)(void *, size_t), r;
 	__attribute__((cleanup(leave), unused)) struct guard was = enter(size);
 
-	*(void **)&real = g.original[ALLOCATE];
+	*(void **)&real = g.original[VC_TORCH_ALLOCATE];
 	r = real(object, size);
 	verify(r.data);
 	return r;
@@ -283,42 +279,15 @@ static word hook_no_split(word object, word device, word first, word second, wor
 static void set_slot(int slot, void *function)
 {
 	if (slot)
-		g.table[BEFORE + slot] = function;
-}
-
-struct mapped { uintptr_t at, end; };
-
-static int find_mapped(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	struct mapped *m = arg;
-
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		uintptr_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-
-		if (info->dlpi_phdr[i].p_type == PT_LOAD && m->at >= at &&
-		    m->at < at + info->dlpi_phdr[i].p_memsz)
-			m->end = at + info->dlpi_phdr[i].p_memsz;
-	}
-	return m->end != 0;
-}
-
-/* Entries that can be read from the vtable on: its own and what lies behind it in the library. */
-static size_t readable(void *const *vtable)
-{
-	struct mapped m = { (uintptr_t)vtable, 0 };
-
-	dl_iterate_phdr(find_mapped, &m);
-	return m.end ? (m.end - m.at) / sizeof(void *) : 0;
+		g.table[VC_TORCH_BEFORE + slot] = function;
 }
 
 static void fill_table(void)
 {
 	const struct vc_torch_slots *s = g.slots;
-	size_t n = readable(g.original);
 
-	/* However long it is (2.14 has 57 entries): what we do not know stays as it is. */
-	memcpy(g.table, g.original - BEFORE, sizeof(void *) * (BEFORE + (n < SLOTS ? n : SLOTS)));
-	set_slot(ALLOCATE, VC_FUNCTION(hook_allocate));
+	vc_torch_copy_table(g.table, g.original);
+	set_slot(VC_TORCH_ALLOCATE, VC_FUNCTION(hook_allocate));
 	set_slot(s->raw_alloc, VC_FUNCTION(hook_raw_alloc));
 	set_slot(s->raw_alloc_with_stream, VC_FUNCTION(hook_raw_alloc_with_stream));
 	set_slot(s->trim, VC_FUNCTION(hook_trim));
@@ -341,7 +310,7 @@ static bool is_native(void *const *vtable, const void *symbol)
 
 	if (planned && !dladdr(planned, &plan))
 		plan.dli_fbase = NULL;
-	return dladdr(vtable[ALLOCATE], &function) && dladdr(symbol, &home) &&
+	return dladdr(vtable[VC_TORCH_ALLOCATE], &function) && dladdr(symbol, &home) &&
 	       (function.dli_fbase == home.dli_fbase || function.dli_fbase == plan.dli_fbase);
 }
 
@@ -394,7 +363,7 @@ static void hook_locked(void)
 		g.object = object;
 		g.original = *g.object;
 		fill_table();
-		*g.object = g.table + BEFORE;
+		*g.object = g.table + VC_TORCH_BEFORE;
 		vc_torch_watch();
 	}
 	atomic_store_explicit(&g.state, ok ? 1 : -1, memory_order_release);
@@ -426,7 +395,7 @@ void vc_torch_hook(void)
 void vc_torch_unhook(void)
 {
 	pthread_mutex_lock(&g.lock);
-	if (atomic_load(&g.state) > 0 && *g.object == g.table + BEFORE)
+	if (atomic_load(&g.state) > 0 && *g.object == g.table + VC_TORCH_BEFORE)
 		*g.object = g.original;
 	atomic_store(&g.state, 0);
 	atomic_store(&g.checked, 0);
@@ -520,7 +489,7 @@ static void report(void *p, int64_t bytes, size_t reserved, uint16_t device)
 	{                                                                                        \
 		void (*real)(void *, int64_t, size_t, size_t, uint16_t);                         \
                                                                                                  \
-		if ((device & 0xff) == CUDA && bytes)                                            \
+		if ((device & 0xff) == VC_TORCH_CUDA && bytes)                                   \
 			report(p, bytes, reserved, device);                                      \
 		else if ((device & 0xff) == 0)                                                   \
 			vc_torch_cpu_report(p, bytes, __builtin_return_address(0));              \
@@ -564,7 +533,7 @@ static void note_oom(uint64_t bytes, size_t reserved, uint16_t device)
 	{ \
 		void (*real)(int64_t, size_t, size_t, uint16_t); \
 \
-		if ((device & 0xff) == CUDA) \
+		if ((device & 0xff) == VC_TORCH_CUDA) \
 			note_oom((uint64_t)bytes, reserved, device >> 8); \
 		*(void **)&real = vc_torch_symbol_once(&g.out_of_memory, "libc10.so", #name); \
 		if (real) \

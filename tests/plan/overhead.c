@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "allocator/slots.h"
+#include "common/torch_layout.h"
 
 enum { STEPS = 300, WARM = 20, REQUESTS = 1000, LIVE = 100 };
 
@@ -27,11 +27,11 @@ double overhead(int minor)
 	void *live[LIVE] = { 0 };
 	void *(*alloc)(void *, size_t);
 	void (*release)(void *, void *);
-	const struct vc_slots *slots = vc_slots(minor);
+	const struct vc_torch_slots *slots = vc_torch_slots(minor);
 	double from = 0;
 
 	slot = h ? dlsym(h, "_ZN3c104cuda20CUDACachingAllocator9allocatorE") : NULL;
-	if (!slot || !slots)
+	if (!slot || !slots->raw_alloc)
 		return -1;
 	object = *slot;
 	*(void **)&alloc = (*(void ***)object)[slots->raw_alloc];

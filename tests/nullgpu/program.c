@@ -34,6 +34,9 @@ int cudaPeekAtLastError(void);
 const char *cudaGetErrorString(int e);
 int cudaSetDevice(int device);
 int cudaGetDeviceCount(int *n);
+int cudaDeviceGetAttribute(int *value, int what, int device);
+int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *f, int threads,
+						  size_t shared);
 int cudaGetDeviceProperties(void *out, int device);
 int cudaGetDeviceProperties_v2(void *out, int device);
 int cudaStreamCreateWithFlags(handle *stream, unsigned flags);
@@ -393,6 +396,29 @@ static void test_capture(void)
 	cudaFree(p);
 }
 
+/* As many blocks as threads, shared memory and the card allow: one more is too many. */
+static void test_occupancy(void)
+{
+	static const int threads[] = { 0, 32, 256, 1024 };
+	static const size_t shared[] = { 0, 1, 4096, 48 << 10 };
+	int in_all, room, most, n;
+	bool good = true;
+	cudaDeviceGetAttribute(&in_all, 39, 0);
+	cudaDeviceGetAttribute(&room, 81, 0);
+	cudaDeviceGetAttribute(&most, 106, 0);
+	for (int i = 0; i < 16; i++) {
+		int t = threads[i % 4];
+		size_t s = shared[i / 4];
+		n = 0;
+		cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, NULL, t, s);
+		good = good && n >= 1 && n <= most && n * t <= in_all &&
+		       (n == 1 || (size_t)n * s <= (size_t)room) &&
+		       (!t || n == most || (n + 1) * t > in_all ||
+			((size_t)n + 1) * s > (size_t)room);
+	}
+	ok(good, "a multiprocessor takes as many blocks as threads and shared memory allow");
+}
+
 static void test_machine(void)
 {
 	struct { unsigned pid, pad; unsigned long long used; } list[8];
@@ -413,6 +439,7 @@ static void test_machine(void)
 	cudaGetDeviceProperties(properties, 0);
 	ok(strcmp(properties, "Test Card") == 0 && properties[1031] == 1,
 	   "also under the name of CUDA 11, whose structure ends earlier");
+	test_occupancy();
 	cudaSetDevice(1);
 	cudaMalloc(&p, 100 * MIB);
 	cudaSetDevice(0);

@@ -154,6 +154,8 @@ static void *subscribe(void)
 		printf("a second one can\n");
 	cuptiEnableDomain(1, handle, VC_CUPTI_RESOURCE);
 	cuptiEnableCallback(1, handle, VC_CUPTI_DRIVER_API, VC_CUPTI_LAUNCH);
+	/* no call has that number: it is taken for no other one */
+	cuptiEnableCallback(0, handle, VC_CUPTI_RESOURCE - 1, 2048 + VC_CUPTI_STREAM_CREATED);
 	return handle;
 }
 

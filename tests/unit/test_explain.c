@@ -78,6 +78,11 @@ static void messages_from_the_wild_are_read_as_a_person_would(void **state)
 		assert_string_equal(vc_cause_name(d.found.cause), col[1]);
 		assert_string_equal(m.complete ? "yes" : "no", col[2]);
 		assert_string_equal(got, col[3]);
+		if (d.outside.known) /* the parts make the whole card */
+			assert_true(m.figure[VC_FIG_CAPACITY].known &&
+				    m.figure[VC_FIG_FREE].known &&
+				    d.outside.value + m.figure[VC_FIG_FREE].value <=
+					    m.figure[VC_FIG_CAPACITY].value + d.outside.slack);
 		rows++;
 	}
 	fclose(f);

@@ -197,6 +197,23 @@ static void add_run(struct vc_trace *t, int steps)
 	}
 }
 
+/* Twice is a repetition, once is none. */
+static void what_comes_twice_repeats(void **state)
+{
+	(void)state;
+	for (int steps = 1; steps <= 3; steps++) {
+		struct vc_trace t = { 0 };
+		struct vc_planned p;
+		struct vc_error err = { 0 };
+
+		add_run(&t, steps);
+		assert_int_equal(vc_sequence_plan(&t, 0, 1, &p, &err), VC_OK);
+		assert_int_equal(p.plan.last - p.plan.first, steps > 1 ? 5 : 0);
+		vc_planned_fini(&p);
+		free(t.ev);
+	}
+}
+
 static void one_step_is_planned_and_repeats(void **state)
 {
 	struct vc_trace t = { 0 };
@@ -354,6 +371,7 @@ int main(void)
 		cmocka_unit_test(the_same_blocks_give_the_same_offsets),
 		cmocka_unit_test(many_blocks_are_placed),
 		cmocka_unit_test(a_block_lives_over_the_end_of_what_repeats),
+		cmocka_unit_test(what_comes_twice_repeats),
 		cmocka_unit_test(one_step_is_planned_and_repeats),
 		cmocka_unit_test(predecessors_share_the_place_of_their_heirs),
 		cmocka_unit_test(a_plan_is_read_as_it_was_written),

@@ -35,7 +35,8 @@ static void read_file(const char *name, struct vc_trace *t)
 	",\"Total Allocated\":" total ",\"Total Reserved\":9999}}"
 
 static const char profile[] =
-	"{\"deviceProperties\":[{\"id\":1,\"name\":\"Some GPU\",\"totalGlobalMem\":1000}],"
+	"{\"deviceProperties\":[{\"id\":64,\"name\":\"one too many\"},"
+	"{\"id\":1,\"name\":\"Some GPU\",\"totalGlobalMem\":1000}],"
 	"\"metadata\":{\"secret\":[1]},"
 	"\"baseTimeNanoseconds\":1000000000,\"distributedInfo\":{\"rank\":1},\"traceEvents\":["
 	MEM("30.5", "1", "512", "-1024", "2048") ","
@@ -81,6 +82,8 @@ static void profiles_are_read_in_order_of_time(void **unused)
 	assert_int_equal(t.ev[8].id, 0); /* a block from before */
 	assert_int_equal(t.meta->unmatched_frees, 1);
 	assert_int_equal(t.meta->rank, 1);
+	for (size_t i = 0; i < t.meta->devices; i++)
+		assert_true(!t.meta->device[i].name || !strcmp(t.meta->device[i].name, "Some GPU"));
 	assert_int_equal(t.meta->device[0].total, 1000);
 	assert_int_equal(t.meta->start_unix_ns, 1000000000 + 5000 - 1);
 	vc_trace_fini(&t);

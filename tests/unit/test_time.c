@@ -560,6 +560,26 @@ static void half_known(struct toy *t, unsigned blocks, char *said, size_t n)
 	vc_meta_free(m);
 }
 
+/* Of a step that comes twice in the other recording each kernel is one there, and no more. */
+static void a_step_that_comes_twice_is_matched_once(void **unused)
+{
+	enum { N = 40 };
+	struct vc_beat one[N] = { 0 }, two[2 * N] = { 0 };
+	struct vc_profile a = { .beat = one, .beats = N }, b = { .beat = two, .beats = 2 * N };
+	uint32_t match[N + 1];
+	struct vc_error err = { 0 };
+
+	(void)unused;
+	for (size_t i = 0; i < 2 * N; i++)
+		one[i % N].token = two[i].token = i % N + 1;
+	match[N] = 4711;
+	assert_int_equal(vc_beats_match(&a, &b, match, &err), VC_OK);
+	for (size_t i = 0; i < N; i++)
+		assert_int_equal(match[i] % N, i);
+	assert_int_equal(match[N], 4711);
+	assert_int_equal(vc_beats_match(&b, &a, (uint32_t[2 * N]){ 0 }, &err), VC_OK);
+}
+
 static void a_kernel_that_nobody_knows_is_named_where_it_matters(void **unused)
 {
 	static struct toy small, large;
@@ -593,6 +613,7 @@ int main(void)
 		cmocka_unit_test(one_recording_leaves_an_interval),
 		cmocka_unit_test(names_say_what_limits_a_kernel),
 		cmocka_unit_test(kernels_cost_what_a_card_took),
+		cmocka_unit_test(a_step_that_comes_twice_is_matched_once),
 		cmocka_unit_test(a_kernel_that_nobody_knows_is_named_where_it_matters),
 	};
 

@@ -78,9 +78,6 @@ UNTESTED := # objects of the library that no unit test needs
 
 all: $(BUILD)/vramcast ## build everything this machine can build
 
-# What says the version is compiled again when it changes.
-$(shell grep -rl --include='*.c' VC_VERSION vramcast.c commands visualize tracer | sed 's|\.c$$|.o|; s|^|$(BUILD)/|'): Makefile
-
 # A folder with rules of its own brings a fragment; it may add to TESTS, BENCHES and EXTRA.
 include $(sort $(wildcard */build.mk))
 all: $(EXTRA)
@@ -91,7 +88,13 @@ $(addprefix $(BUILD)/,simulator/models/torch_view.o simulator/observers/heapmap.
 	visualize/addressmap.o visualize/raster.o visualize/reduce.o): ALL_CFLAGS += -O2
 endif
 
-$(BUILD)/%.o: %.c $(BUILD)/config.mk | $(BUILD)/objects.txt
+# Objects are compiled again when the flags change (the version is among them), but not for other warnings.
+FLAGS := $(filter-out $(WARN),$(ALL_CFLAGS))
+$(BUILD)/flags.txt: FORCE
+	$(Q)mkdir -p $(@D)
+	$(Q)echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
+
+$(BUILD)/%.o: %.c $(BUILD)/config.mk $(BUILD)/flags.txt | $(BUILD)/objects.txt
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 

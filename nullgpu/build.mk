@@ -13,10 +13,10 @@ $(NULL_DIR)/%.def: nullgpu/names/stubs.txt nullgpu/names/stubs.awk
 # $(call null_lib,SONAME,VERSION NODE or -,LIBRARY OF names/stubs.txt,SOURCES,FLAGS,FLAGS OF THE LINKER)
 define null_lib_rules
 NULL_LIBS += $(NULL_DIR)/vcnull-$(1)
-$(NULL_DIR)/obj/$(1)/%.o: nullgpu/%.c $(NULL_DIR)/$(3).def nullgpu/build.mk $(BUILD)/config.mk
+$(NULL_DIR)/obj/$(1)/%.o: nullgpu/%.c $(NULL_DIR)/$(3).def nullgpu/build.mk $(BUILD)/config.mk $(BUILD)/flags.txt
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(NULL_CFLAGS) $(5) -DVC_TABLE='"$(abspath $(NULL_DIR))/$(3).def"' -c -o $$@ $$<
-$(NULL_DIR)/obj/$(1)/%.o: common/%.c nullgpu/build.mk $(BUILD)/config.mk
+$(NULL_DIR)/obj/$(1)/%.o: common/%.c nullgpu/build.mk $(BUILD)/config.mk $(BUILD)/flags.txt
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(NULL_CFLAGS) -c -o $$@ $$<
 $(NULL_DIR)/vcnull-$(1): $(4:%=$(NULL_DIR)/obj/$(1)/%.o) $(NULL_DIR)/obj/$(1)/stubs.o \
@@ -119,7 +119,7 @@ INSTALL_LIBS += $(NULL_DIR)/vcnull-cudnn-plans $(PLANS_LIBS)
 
 # The stand-in nvidia-smi: a program, which needs no library of ours.
 SMI_OBJ := $(addprefix $(NULL_DIR)/obj/smi/,smi.o card.o architecture.o)
-$(NULL_DIR)/obj/smi/%.o: nullgpu/%.c nullgpu/build.mk $(BUILD)/config.mk
+$(NULL_DIR)/obj/smi/%.o: nullgpu/%.c nullgpu/build.mk $(BUILD)/config.mk $(BUILD)/flags.txt
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(NULL_CFLAGS) -c -o $@ $<
 $(NULL_DIR)/vcnull-nvidia-smi: $(SMI_OBJ)

@@ -40,7 +40,6 @@ static const struct vc_option bisect_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one document (vramcast.bisect/1)", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { bisect_options, NULL };
 
 struct try_out {
 	char name[VC_ENV_PATH]; /* release, or commit */
@@ -522,6 +521,6 @@ const struct vc_command vc_command_bisect = {
 	.details =
 		"Exit codes: 4, and 0 where there is no regression. By hand:\n\n"
 		"  git bisect run vramcast bisect --step --budget 12GiB -g t4 -- python t.py",
-	.options = tables, .config_size = sizeof(struct config),
+	.options = VC_OPTIONS(bisect_options), .config_size = sizeof(struct config),
 	.flags = VC_CMD_PASSTHROUGH, .run = bisect,
 };

@@ -32,7 +32,6 @@ static const struct vc_option diff_options[] = {
 	  "do not replay the recordings to find out which version made them", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { diff_options, NULL };
 
 /* ---- JSON ---- */
 
@@ -401,5 +400,5 @@ const struct vc_command vc_command_diff = {
 		"  vramcast diff before.vct after.vct --fail-above 5%\n"
 		"  vramcast diff before.vct after.vct -o diff.svg\n"
 		"  vramcast diff before.vct after.vct --json | jq .first_difference",
-	.options = tables, .config_size = sizeof(struct config), .run = diff_run,
+	.options = VC_OPTIONS(diff_options), .config_size = sizeof(struct config), .run = diff_run,
 };

@@ -20,7 +20,6 @@ static const struct vc_option doctor_options[] = {
 	  "one JSON document (vramcast.doctor/1)", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { doctor_options, NULL };
 
 #define ROOM (64ull << 20) /* bytes; a report has a few MiB, a recording of an hour some tens */
 
@@ -262,5 +261,6 @@ const struct vc_command vc_command_doctor = {
 	.name = "doctor", .operands = "",
 	.summary = "what works on this machine, and what mends the rest",
 	.details = "Exit code 0: all of it works; 1: something does not.",
-	.options = tables, .config_size = sizeof(struct config), .run = doctor_run,
+	.options = VC_OPTIONS(doctor_options),
+	.config_size = sizeof(struct config), .run = doctor_run,
 };

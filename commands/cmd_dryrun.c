@@ -97,7 +97,6 @@ static const struct vc_option options[] = {
 	{ 0, "no-record", VC_O_FLAG, AT(no_record), NULL, "only the verdict, no trace", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { options, NULL };
 
 /* The command line with a NULL behind it. With --ranks, python SCRIPT becomes
  * python -m torch.distributed.run ... SCRIPT. */
@@ -468,6 +467,6 @@ const struct vc_command vc_command_dryrun = {
 		"the chosen card,\nkernels do nothing, and the framework's own allocator decides "
 		"everything. The exit code\nis the program's. vllm serve and sglang serve end "
 		"when ready.",
-	.options = tables, .config_size = sizeof(struct vc_dryrun_config),
+	.options = VC_OPTIONS(options), .config_size = sizeof(struct vc_dryrun_config),
 	.flags = VC_CMD_PASSTHROUGH, .run = dryrun,
 };

@@ -18,7 +18,6 @@ static const struct vc_option dump_options[] = {
 	  "with each allocation its iteration, phase and category (see 'vramcast info')", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { dump_options, NULL };
 
 static const char *const kind_name[256] = {
 	[VC_EV_ALLOC] = "alloc", [VC_EV_FREE] = "free", [VC_EV_FREE_DONE] = "free_done",
@@ -173,5 +172,5 @@ static int dump_run(const void *config, size_t argc, char **argv, struct vc_cons
 
 const struct vc_command vc_command_dump = {
 	.name = "dump", .operands = "TRACE", .summary = "events as text, one per line",
-	.options = tables, .config_size = sizeof(struct config), .run = dump_run,
+	.options = VC_OPTIONS(dump_options), .config_size = sizeof(struct config), .run = dump_run,
 };

@@ -17,7 +17,6 @@ static const struct vc_option env_options[] = {
 	{ 0, "remove", VC_O_TEXT, AT(remove), "VERSION", "delete that one", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { env_options, NULL };
 
 static int env_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
@@ -47,5 +46,5 @@ const struct vc_command vc_command_env = {
 		"and pip: PyTorch without the libraries of CUDA, whose place the null GPU takes,\n"
 		"with the cuDNN that it requires. 'vramcast dryrun --torch VERSION' uses it, with\n"
 		"your packages behind it.",
-	.options = tables, .config_size = sizeof(struct config), .run = env_run,
+	.options = VC_OPTIONS(env_options), .config_size = sizeof(struct config), .run = env_run,
 };

@@ -25,7 +25,6 @@ static const struct vc_option epoch_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { epoch_options, vc_run_options, NULL };
 
 struct epoch {
 	struct vc_fit_config cfg;
@@ -124,5 +123,6 @@ const struct vc_command vc_command_epoch = {
 		"lengths.txt -g t4) and the lengths of the samples: what the longest batch needs, "
 		"how likely an epoch in random order runs out of memory, and, where recordings "
 		"differ in batch as well, how many tokens a batch may have.",
-	.options = tables, .config_size = sizeof(struct config), .run = epoch_run,
+	.options = VC_OPTIONS(epoch_options, vc_run_options),
+	.config_size = sizeof(struct config), .run = epoch_run,
 };

@@ -100,7 +100,6 @@ static const struct vc_option serve_options[] = {
 	  "0" },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { estimate_options, serve_options, NULL };
 
 /* When a term is there: all the time; until backward is through with it; at the start of
  * backward; while one layer is recomputed; from the end of backward on; while the optimizer
@@ -444,5 +443,6 @@ const struct vc_command vc_command_estimate = {
 	"For transformers. The total is that of the fullest moment: as backward begins, or in the "
 		"step of the\noptimizer. Bands: 1 % on states, 20 % on activations, 40 % on the "
 		"loss; checked on small models only.",
-	.options = tables, .config_size = sizeof(struct config), .run = estimate_run,
+	.options = VC_OPTIONS(estimate_options, serve_options),
+	.config_size = sizeof(struct config), .run = estimate_run,
 };

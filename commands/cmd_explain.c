@@ -16,7 +16,6 @@ static const struct vc_option explain_options[] = {
 	  "one JSON document (vramcast.explain/1)", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { explain_options, NULL };
 
 static const struct { const char *key, *label; } name_of[VC_FIGURES] = {
 	[VC_FIG_REQUEST] = { "request", "asked for" },
@@ -207,5 +206,6 @@ const struct vc_command vc_command_explain = {
 		"explained.\n\n"
 		"  vramcast explain < error.txt\n"
 		"  python train.py 2>&1 | tail -n 20 | vramcast explain --json",
-	.options = tables, .config_size = sizeof(struct config), .run = explain_run,
+	.options = VC_OPTIONS(explain_options),
+	.config_size = sizeof(struct config), .run = explain_run,
 };

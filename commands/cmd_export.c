@@ -32,7 +32,6 @@ static const struct vc_option export_options[] = {
 	  "call sites without folders (they hold user names), no command line, no host", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { export_options, vc_run_options, NULL };
 
 static int write_vct(const struct vc_session *s, const struct config *c, struct vc_error *err)
 {
@@ -230,5 +229,6 @@ static int export_run(const void *config, size_t argc, char **argv, struct vc_co
 const struct vc_command vc_command_export = {
 	.name = "export", .operands = "TRACE|RESULT --to FORMAT -o FILE",
 	.summary = "a trace, or results of sim and sweep, as .vct or in another program's format",
-	.options = tables, .config_size = sizeof(struct config), .run = export_run,
+	.options = VC_OPTIONS(export_options, vc_run_options),
+	.config_size = sizeof(struct config), .run = export_run,
 };

@@ -48,7 +48,6 @@ static const struct vc_option fit_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { fit_options, vc_run_options, NULL };
 
 static bool is_program(const struct vc_fit_config *c, size_t argc, char **argv)
 {
@@ -242,5 +241,6 @@ const struct vc_command vc_command_fit = {
 		"from a program (fit --find batch -g rtx4090 -- python train.py --batch-size "
 		"{batch}): then trial runs on the null GPU come first, for each class of cards, "
 		"and trial runs at the answer and just above it prove it.",
-	.options = tables, .config_size = sizeof(struct vc_fit_config), .run = fit_run,
+	.options = VC_OPTIONS(fit_options, vc_run_options),
+	.config_size = sizeof(struct vc_fit_config), .run = fit_run,
 };

@@ -20,7 +20,6 @@ static const struct vc_option gpus_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { gpus_options, NULL };
 
 /* How the total is known, for people. */
 static const char *const total_was[] = { [VC_CARD_SEEN] = "printed",
@@ -175,5 +174,5 @@ const struct vc_command vc_command_gpus = {
 	.details =
 		"Totals are what cudaMemGetInfo reports on Linux, not the marketing size; "
 		"`vramcast gpus NAME` says where a figure comes from.",
-	.options = tables, .config_size = sizeof(struct config), .run = gpus_run,
+	.options = VC_OPTIONS(gpus_options), .config_size = sizeof(struct config), .run = gpus_run,
 };

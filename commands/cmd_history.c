@@ -15,7 +15,6 @@ static const struct vc_option history_options[] = {
 	{ 0, "as", VC_O_AS, 0, "table|json", "the same", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { history_options, NULL };
 
 static bool has_all(const struct vc_kept *k, size_t n, char **words)
 {
@@ -104,5 +103,6 @@ const struct vc_command vc_command_history = {
 	.details =
 		"WORDs choose those that have all of them in their command, settings, card or "
 		"number. 'vramcast\ndiff RUN RUN' compares any two.",
-	.options = tables, .config_size = sizeof(struct config), .run = history,
+	.options = VC_OPTIONS(history_options),
+	.config_size = sizeof(struct config), .run = history,
 };

@@ -21,7 +21,6 @@ static const struct vc_option info_options[] = {
 	  "do not replay the recording to see whether the model reproduces it", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { info_options, NULL };
 
 static bool has(const struct vc_session *s, enum vc_capability c)
 {
@@ -526,5 +525,5 @@ static int info_run(const void *config, size_t argc, char **argv, struct vc_cons
 const struct vc_command vc_command_info = {
 	.name = "info", .operands = "TRACE",
 	.summary = "what is in a trace, and how far to trust it",
-	.options = tables, .config_size = sizeof(struct config), .run = info_run,
+	.options = VC_OPTIONS(info_options), .config_size = sizeof(struct config), .run = info_run,
 };

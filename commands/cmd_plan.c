@@ -25,7 +25,6 @@ static const struct vc_option options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.plan/1)", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { vc_run_options, options, NULL };
 
 static double ratio(uint64_t a, uint64_t b)
 {
@@ -175,5 +174,6 @@ const struct vc_command vc_command_plan = {
 		"the placement is proven to be the best.\n'vramcast run --plan' runs the program "
 		"with it.\n\n"
 		"  vramcast plan train.vct -o train.vcp",
-	.options = tables, .config_size = sizeof(struct config), .run = plan_run,
+	.options = VC_OPTIONS(vc_run_options, options),
+	.config_size = sizeof(struct config), .run = plan_run,
 };

@@ -36,7 +36,6 @@ static const struct vc_option plot_options[] = {
 	  NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { plot_options, vc_run_options, NULL };
 
 enum { MAX_DEVICES = 64 };
 
@@ -271,7 +270,8 @@ const struct vc_command vc_command_plot = {
 		"  vramcast plot train.vct --conf '' --conf expandable_segments:True -o "
 		"compare.svg\n  vramcast sweep train.vct --vary capacity=24G,40G,80G -o runs.jsonl "
 		"&& vramcast plot runs.jsonl -o sweep.svg",
-	.options = tables, .config_size = sizeof(struct config), .run = plot_run,
+	.options = VC_OPTIONS(plot_options, vc_run_options),
+	.config_size = sizeof(struct config), .run = plot_run,
 };
 
 /* ---- report: the same, as one HTML file ---- */
@@ -324,7 +324,6 @@ static const struct vc_option report_options[] = {
 	{ 0, "live", VC_O_FLAG, AT(ask), NULL, NULL, NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const report_tables[] = { report_options, vc_run_options, NULL };
 
 const struct vc_command vc_command_report = {
 	.name = "report", .operands = "TRACE|RESULT...",
@@ -336,5 +335,6 @@ const struct vc_command vc_command_report = {
 		"  vramcast report train.vct -g rtx4090 -o report.html\n"
 		"  vramcast report train.vct --conf '' --conf expandable_segments:True -o "
 		"report.html",
-	.options = report_tables, .config_size = sizeof(struct config), .run = report_run,
+	.options = VC_OPTIONS(report_options, vc_run_options),
+	.config_size = sizeof(struct config), .run = report_run,
 };

@@ -22,7 +22,6 @@ static const struct vc_option options[] = {
 	  "python3" },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { options, NULL };
 
 /* ---- from recordings ---- */
 
@@ -196,5 +195,5 @@ const struct vc_command vc_command_probe = {
 	.details =
 		"On a machine with a card a minute of products, attention and copies is "
 		"recorded and dry-run.",
-	.options = tables, .config_size = sizeof(struct config), .run = probe_run,
+	.options = VC_OPTIONS(options), .config_size = sizeof(struct config), .run = probe_run,
 };

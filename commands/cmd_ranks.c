@@ -24,7 +24,6 @@ static const struct vc_option ranks_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.ranks/1)", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { ranks_options, vc_run_options, NULL };
 
 /* ---- why one group is not as another ---- */
 
@@ -435,5 +434,6 @@ const struct vc_command vc_command_ranks = {
 		"memory, 6 undecided.\n\n"
 		"  vramcast ranks run.vct run.rank*.vct\n"
 		"  vramcast ranks run.vct run.rank*.vct -g a100-40g-sxm --json",
-	.options = tables, .config_size = sizeof(struct config), .run = ranks_run,
+	.options = VC_OPTIONS(ranks_options, vc_run_options),
+	.config_size = sizeof(struct config), .run = ranks_run,
 };

@@ -88,7 +88,6 @@ static const struct vc_option options[] = {
 	  "add nothing to the program's Python (no step marks from optimizers)", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { options, NULL };
 
 struct run { /* one recording */
 	const struct config *cfg;
@@ -641,6 +640,7 @@ const struct vc_command vc_command_record = {
 		"signal n ended it, 126 or 127\nwhen it could not be started, 125 when recording "
 		"itself failed. Every process that uses the allocator gets a\ntrace of its own. "
 		"If the recording is cut off, vramcast recover finishes it.",
-	.options = tables, .config_size = sizeof(struct config), .flags = VC_CMD_PASSTHROUGH,
+	.options = VC_OPTIONS(options),
+	.config_size = sizeof(struct config), .flags = VC_CMD_PASSTHROUGH,
 	.run = run,
 };

@@ -16,7 +16,6 @@ static const struct vc_option options[] = {
 	  "the trace to write; default: the name the recording was to have", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { options, NULL };
 
 static int recover_one(const char *journal, const char *out, struct vc_error *err)
 {
@@ -108,5 +107,5 @@ const struct vc_command vc_command_recover = {
 		"A recording keeps a folder FILE.journal beside its trace while it runs. When "
 		"the machine killed both the\nprogram and the recorder, everything that was "
 		"recorded is still there; this turns it into FILE.",
-	.options = tables, .config_size = sizeof(struct config), .run = run,
+	.options = VC_OPTIONS(options), .config_size = sizeof(struct config), .run = run,
 };

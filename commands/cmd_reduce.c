@@ -17,7 +17,6 @@ static const struct vc_option options[] = {
 	{ 'o', "output", VC_O_FILE, AT(output), "FILE", "lines of JSON into FILE", "-" },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { options, NULL };
 
 struct line { const char *at; uint32_t len, file; uint64_t id; bool gone; };
 
@@ -171,5 +170,5 @@ const struct vc_command vc_command_reduce = {
 		"written, byte for byte. A line that is\nthere twice counts once; the last line "
 		"of a file that was cut off is dropped, and counted.\n\n"
 		"  vramcast reduce part-*.jsonl -o all.jsonl",
-	.options = tables, .config_size = sizeof(struct config), .run = reduce_run,
+	.options = VC_OPTIONS(options), .config_size = sizeof(struct config), .run = reduce_run,
 };

@@ -46,7 +46,6 @@ static const struct vc_option options[] = {
 	  "with --fit: start it as it is where nothing helps", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { options, NULL };
 
 struct report {
 	uint64_t requests, served, differs, occupied, left, jumps, arena, overlaps;
@@ -239,6 +238,7 @@ const struct vc_command vc_command_run = {
 		"changed, and "
 		"how to make it permanent.\n\n"
 		"  vramcast run --fit -g rtx4090 -- python train.py",
-	.options = tables, .config_size = sizeof(struct config), .flags = VC_CMD_PASSTHROUGH,
+	.options = VC_OPTIONS(options),
+	.config_size = sizeof(struct config), .flags = VC_CMD_PASSTHROUGH,
 	.run = run,
 };

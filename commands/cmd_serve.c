@@ -75,7 +75,6 @@ static const struct vc_option serve_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.serve/1)", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { serve_options, NULL };
 
 struct served {
 	struct vc_requests requests;
@@ -583,5 +582,6 @@ const struct vc_command vc_command_serve = {
 		"128KiB\n"
 		"  vramcast serve requests.jsonl -g l4 --config config.json\n"
 		"  vramcast serve requests.csv --blocks 2048 --as csv > steps.csv",
-	.options = tables, .config_size = sizeof(struct config), .run = serve_run,
+	.options = VC_OPTIONS(serve_options),
+	.config_size = sizeof(struct config), .run = serve_run,
 };

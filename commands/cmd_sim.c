@@ -53,7 +53,6 @@ static const struct vc_option sim_options[] = {
 	  "exit 5 when the answer is not to be trusted: not reproduced, or undecided", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { sim_options, vc_run_options, NULL };
 
 enum { RUNS_IN_FULL = 3 }; /* more are a table */
 enum { ADVICE_IN_BRIEF = 10 }; /* lines: three changes */
@@ -678,5 +677,6 @@ const struct vc_command vc_command_sim = {
 		"  vramcast sim run.vct -g rtx4090\n"
 		"  vramcast sim run.vct -g l4 --conf expandable_segments:True -o picture.svg\n"
 		"  vramcast sim run.vct --torch 2.9 --torch 2.15 --capacity 24GiB --json",
-	.options = tables, .config_size = sizeof(struct config), .run = sim_run,
+	.options = VC_OPTIONS(sim_options, vc_run_options),
+	.config_size = sizeof(struct config), .run = sim_run,
 };

@@ -40,7 +40,6 @@ static const struct vc_option sweep_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "lines of JSON (default elsewhere)", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { sweep_options, vc_run_options, NULL };
 
 struct line {
 	bool wrong; char *json, *text; };
@@ -661,5 +660,6 @@ const struct vc_command vc_command_sweep = {
 		   "parameter (a.vct@batch=8 b.vct@batch=16) make it a thing to vary. Lines of "
 		   "JSON come in a fixed order whatever -j or --shard is. With -o FILE --resume an "
 		   "interrupted sweep goes on.",
-	.options = tables, .config_size = sizeof(struct config), .run = sweep_run,
+	.options = VC_OPTIONS(sweep_options, vc_run_options),
+	.config_size = sizeof(struct config), .run = sweep_run,
 };

@@ -18,7 +18,6 @@ static const struct vc_option options[] = {
 	  "one look, and no more: for scripts", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { options, NULL };
 
 VC_COMPARE(by_rank, struct vc_live_page,
 	   VC_THEN(VC_ORDER(x->rank, y->rank), VC_ORDER(x->pid, y->pid)))
@@ -109,5 +108,5 @@ const struct vc_command vc_command_top = {
 		"that it records. Once a\nsecond: reserved, allocated, free on the device, the "
 		"share of the reserved memory that is not in use, the\npeak, and, where memory "
 		"grows from step to step, who keeps it and for how many steps it lasts.",
-	.options = tables, .config_size = sizeof(struct config), .run = run,
+	.options = VC_OPTIONS(options), .config_size = sizeof(struct config), .run = run,
 };

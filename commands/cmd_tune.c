@@ -24,7 +24,6 @@ static const struct vc_option tune_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { tune_options, vc_run_options, NULL };
 
 #define CONF 256
 enum { FINAL = 24 }; /* trials whose order counts what is open about them */
@@ -489,5 +488,6 @@ const struct vc_command vc_command_tune = {
 		   "ranks\nthem: fits before flushes before undecided before runs out, then fewer "
 		   "flushes, then less memory, then\nfewer settings. Exit code 3: it runs out of "
 		   "memory under all of them; 6: the best of them is undecided.",
-	.options = tables, .config_size = sizeof(struct config), .run = tune_run,
+	.options = VC_OPTIONS(tune_options, vc_run_options),
+	.config_size = sizeof(struct config), .run = tune_run,
 };

@@ -23,7 +23,6 @@ static const struct vc_option options[] = {
 	  "where that report stands", "vramcast-live.html" },
 	VC_OPTION_END
 };
-static const struct vc_option *const tables[] = { options, NULL };
 
 /* In a process of its own where somebody goes on here. */
 static int show(const char *file, bool apart, struct vc_console *con)
@@ -131,5 +130,5 @@ static int view_run(const void *config, size_t argc, char **argv, struct vc_cons
 const struct vc_command vc_command_view = {
 	.name = "view", .operands = "FILE",
 	.summary = "open a report or picture; over SSH say where it is",
-	.options = tables, .config_size = sizeof(struct config), .run = view_run,
+	.options = VC_OPTIONS(options), .config_size = sizeof(struct config), .run = view_run,
 };

@@ -50,13 +50,14 @@ struct vc_console { /* what the front door hands to a command; every command tak
 	struct vc_error err;    /* filled when the command returns < 0 */
 };
 
+#define VC_OPTIONS(...) (const struct vc_option *const[]){ __VA_ARGS__, NULL }
+
 struct vc_command {
 	const char *name;
 	const char *operands;   /* "TRACE..." for the usage line */
 	const char *summary;    /* one line */
 	const char *details;    /* paragraphs for help, or NULL */
-	const struct vc_option *const
-		*options; /* NULL-terminated list of tables (shared ones first) */
+	const struct vc_option *const *options; /* VC_OPTIONS(tables, shared ones first) */
 	size_t config_size;
 	unsigned flags;
 	/* Exit code, or < 0: failed, con->err says why (VC_EUSAGE becomes exit code 2, others 1).

@@ -91,16 +91,6 @@ static bool holds(const struct dl_phdr_info *info, const void *p)
 	return false;
 }
 
-static bool is_cuptis(const char *name)
-{
-	return strncmp(name, "cupti", 5) == 0;
-}
-
-static bool is_for_others(const char *name)
-{
-	return strncmp(name, "vramcast_", 9) != 0 && strncmp(name, "Initialize", 10) != 0;
-}
-
 /* What this library exports; tracer/build.mk gives it the table that says how many symbols. */
 static int find_names(struct dl_phdr_info *info, size_t size, void *unused)
 {
@@ -113,7 +103,7 @@ static int find_names(struct dl_phdr_info *info, size_t size, void *unused)
 		const char *name = o.string + s->st_name;
 
 		if (s->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s->st_info) != STT_FUNC ||
-		    !is_for_others(name))
+		    !strncmp(name, "vramcast_", 9) || !strncmp(name, "Initialize", 10))
 			continue;
 		g.name[g.names] = name;
 		g.function[g.names++] = (void *)(o.base + s->st_value);
@@ -125,7 +115,7 @@ static void *ours(const char *name)
 {
 	for (size_t i = 0; i < g.names; i++)
 		if (strcmp(g.name[i], name) == 0)
-			return g.cupti || !is_cuptis(name) ? g.function[i] : NULL;
+			return g.cupti || strncmp(name, "cupti", 5) ? g.function[i] : NULL;
 	return NULL;
 }
 

@@ -8,6 +8,8 @@
 
 struct vc_output; /* common/io.h: atomic output */
 
+#define VC_READS(...) (const char *const[]){ __VA_ARGS__, NULL }
+
 struct vc_sink_type {
 	const char *name;      /* also the picture's name for plot -t: timeline, blocks, ... */
 	const char
@@ -15,7 +17,7 @@ struct vc_sink_type {
 	const char *summary;
 	const struct vc_param *params; /* NULL: none */
 	size_t config_size;
-	const char *const *observers;  /* NULL-terminated names of the chapters it reads */
+	const char *const *observers;  /* VC_READS(names of the chapters that it reads) */
 	bool side_by_side; /* several traces are runs of their own, not recordings of a family */
 	bool advised;      /* it shows what would help: words and tries */
 	uint64_t lives_limit; /* of longer traces (events) it does without "lives"; 0: never */

@@ -298,11 +298,6 @@ static bool is_xla(const struct vc_oom_text *m)
 	return !strcmp(m->format->framework, "xla");
 }
 
-static bool is_xpu(const struct vc_oom_text *m)
-{
-	return !strncmp(m->format->tag, "I-xpu", 5);
-}
-
 static bool is_mps(const struct vc_oom_text *m)
 {
 	return !strcmp(m->format->tag, "M-mps");
@@ -459,7 +454,7 @@ static void advise_fragmentation(const struct vc_oom_text *m, struct vc_diagnosi
 {
 	long newest = m->last ? order(m->last) : 9999, oldest = order(m->first);
 
-	if (is_xpu(m)) {
+	if (!strncmp(m->format->tag, "I-xpu", 5)) {
 		if (!m->last)
 			set(d, m->variable, "expandable_segments:True", "joins the pieces");
 		advise(d, "torch.xpu.empty_cache() between phases of different shape; largest "

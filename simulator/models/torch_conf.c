@@ -46,11 +46,6 @@ static bool is_mark(char c)
 	return c == ',' || c == ':' || c == '[' || c == ']';
 }
 
-static bool is_dropped(const struct parse *p, char c)
-{
-	return p->modern ? isspace((unsigned char)c) : c == ' ';
-}
-
 /* Marks are tokens of their own; everything else accumulates, blanks vanish even inside a word. */
 static bool tokenize(struct parse *p, const char *text)
 {
@@ -64,7 +59,7 @@ static bool tokenize(struct parse *p, const char *text)
 		return false;
 	out = p->text;
 	for (size_t k = 0; k < len; k++) {
-		if (is_dropped(p, text[k]))
+		if (p->modern ? isspace((unsigned char)text[k]) : text[k] == ' ')
 			continue;
 		if (is_mark(text[k]) && open)
 			*out++ = '\0';

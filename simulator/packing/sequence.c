@@ -34,11 +34,6 @@ struct reading {
 	struct vc_planned *out;
 };
 
-static uint64_t rounded(uint64_t size)
-{
-	return (size + VC_PLAN_UNIT - 1) / VC_PLAN_UNIT * VC_PLAN_UNIT;
-}
-
 static uint32_t stream_of(struct reading *r, uint32_t stream)
 {
 	for (uint32_t i = 0; i < r->streams; i++)
@@ -60,7 +55,7 @@ static bool in_pool(const struct reading *r, uint32_t stream)
 
 static int born(struct reading *r, const struct vc_event *e, struct vc_error *err)
 {
-	uint64_t size = rounded(e->size);
+	uint64_t size = (e->size + VC_PLAN_UNIT - 1) / VC_PLAN_UNIT * VC_PLAN_UNIT;
 	uint32_t stream;
 
 	if (!size)

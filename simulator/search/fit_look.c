@@ -311,19 +311,15 @@ int vc_fit_look_at_all(struct vc_fit_hunt *h, const struct vc_fit_soon *soon, si
 	return r;
 }
 
-/* Data that are resampled make a prediction of many replays, all of which can run at once. */
-static bool fills_all(const struct vc_whatif *w)
-{
-	return w->as_asked.report.data;
-}
-
 int vc_fit_look_beyond(struct vc_fit_hunt *h, const struct vc_fit_soon *soon, size_t n,
 		       struct vc_error *err)
 {
 	size_t most = vc_workers_most(VC_WHATIF_THREADS), k = 0;
 	struct vc_fit_soon next[BEYOND];
 
-	if (!n || fills_all(h->f->base->whatif) || is_ready(h, &soon[0]))
+	/* Data that are resampled make a prediction of many replays, all of which can run at once.
+	 */
+	if (!n || h->f->base->whatif->as_asked.report.data || is_ready(h, &soon[0]))
 		return VC_OK;
 	for (size_t i = 0; i < n && k < most && k < BEYOND; i++)
 		if (!is_ready(h, &soon[i]))

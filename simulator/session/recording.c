@@ -16,11 +16,6 @@
  * the memory of one that is kept. */
 enum { FIRST_LOOK = 1 << 19 };
 
-static uint64_t most_kept(const struct vc_recording_ask *ask)
-{
-	return ask->keep ? ask->keep : VC_KEEP_EVENTS;
-}
-
 /* Keeps the events while there are at most `most` of them; *n: how many there are. */
 static int read_events(struct vc_recording *rec, struct vc_source *src, uint64_t most, bool count,
 		       uint64_t *n, struct vc_error *err)
@@ -53,7 +48,7 @@ static int read_all(struct vc_recording *rec, struct vc_source **src,
 		    const struct vc_recording_ask *ask, struct vc_error *err)
 {
 	bool always = ask->flags & VC_SESSION_IN_MEMORY || vc_input_is_stream(rec->path);
-	uint64_t most = always ? UINT64_MAX : most_kept(ask), n;
+	uint64_t most = always ? UINT64_MAX : ask->keep ? ask->keep : VC_KEEP_EVENTS, n;
 	bool looks = !always && !(*src)->type->whole && most > FIRST_LOOK;
 
 	VC_TRY(read_events(rec, *src, looks ? FIRST_LOOK : most, true, &n, err));

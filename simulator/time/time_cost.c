@@ -289,12 +289,6 @@ static double cache_of(const struct vc_card *c)
 	return caches[i].mib * 1048576;
 }
 
-/* A convolution in which each channel is by itself. */
-static bool is_thin(const struct vc_kernel_work *w)
-{
-	return w->kind == VC_WORK_CONV && w->dim[3] > 1 && (w->dim[0] == 1 || w->dim[1] == 1);
-}
-
 /* GB/s that one multiprocessor of an H100 moves when all move what its memory can. What a kernel
  * falls short of, it does in each multiprocessor: those of a card with less bandwidth to each of
  * them may still reach that. */
@@ -384,7 +378,7 @@ struct vc_costs vc_cost_of(const struct vc_card *c, const struct vc_kernel_work 
 
 	if (!s || !(c->bandwidth_gbs > 0))
 		return (struct vc_costs){ 0 };
-	if (is_thin(w))
+	if (w->kind == VC_WORK_CONV && w->dim[3] > 1 && (w->dim[0] == 1 || w->dim[1] == 1))
 		return (struct vc_costs){ s->least + thin(c, w, s->move), s->doubt / 100 };
 	ns = computes(w) ? bytes / (s->move * c->bandwidth_gbs) : moving(c, w, s);
 	if (by_name(c, w, name, s->move) > 0)

@@ -93,8 +93,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 static int advice_write(const struct vc_result *runs, size_t n, const void *config,
 			struct vc_output *out, struct vc_error *err)
 {
-	struct vc_picture fallback;
-	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	const struct vc_picture *cfg = vc_picture_config(config, &(struct vc_picture){ 0 });
 	char help[VC_SAY] = "no run was given";
 	struct drawing *d;
 	int rc;
@@ -115,11 +114,10 @@ static int advice_write(const struct vc_result *runs, size_t n, const void *conf
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "oom", "moment", "steps", NULL };
-
 const struct vc_sink_type vc_sink_advice = {
 	.name = "advice", .extension = "svg",
 	.summary = "what would help: the run as it is and with each change, on the same axes",
-	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture),
+	.observers = VC_READS("timeline", "lives", "oom", "moment", "steps"),
 	.advised = true, .lives_limit = 2000000, .write = advice_write,
 };

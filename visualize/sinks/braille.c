@@ -283,10 +283,9 @@ static int braille_write(const struct vc_result *runs, size_t n, const void *con
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "oom", "moment", "steps", NULL };
-
 const struct vc_sink_type vc_sink_braille = {
 	.name = "braille", .extension = "txt", .summary = "the timeline as text, for a terminal",
-	.params = params, .config_size = sizeof(struct config), .observers = reads,
+	.params = params, .config_size = sizeof(struct config),
+	.observers = VC_READS("timeline", "oom", "moment", "steps"),
 	.write = braille_write,
 };

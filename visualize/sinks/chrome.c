@@ -153,11 +153,10 @@ static int chrome_write(const struct vc_result *runs, size_t n, const void *conf
 	return VC_OK;
 }
 
-static const char *const reads[] = { "timeline", "oom", "steps", NULL };
-
 const struct vc_sink_type vc_sink_chrome = {
 	.name = "chrome", .extension = "trace",
 	.summary = "counters, kernels and phases as JSON trace events (chrome://tracing)",
-	.params = params, .config_size = sizeof(struct config), .observers = reads,
+	.params = params, .config_size = sizeof(struct config),
+	.observers = VC_READS("timeline", "oom", "steps"),
 	.write = chrome_write,
 };

@@ -166,8 +166,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 static int compare_write(const struct vc_result *runs, size_t n, const void *config,
 			 struct vc_output *out, struct vc_error *err)
 {
-	struct vc_picture fallback;
-	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	const struct vc_picture *cfg = vc_picture_config(config, &(struct vc_picture){ 0 });
 	struct drawing *d = calloc(1, sizeof(*d));
 	int rc;
 
@@ -193,11 +192,10 @@ static int compare_write(const struct vc_result *runs, size_t n, const void *con
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "oom", "moment", "steps", NULL };
-
 const struct vc_sink_type vc_sink_compare = {
 	.name = "compare", .extension = "svg",
 	.summary = "several runs side by side on the same axes",
-	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture),
+	.observers = VC_READS("timeline", "lives", "oom", "moment", "steps"),
 	.lives_limit = 2000000, .side_by_side = true, .write = compare_write,
 };

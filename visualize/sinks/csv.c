@@ -91,13 +91,12 @@ static int csv_write(const struct vc_result *runs, size_t n, const void *config,
 	return VC_OK;
 }
 
-static const char *const reads[] = { "timeline", "lives", "unused", NULL };
-
 const struct vc_sink_type vc_sink_csv = {
 	.name = "csv", .extension = "csv",
 	.summary =
 		"usage over time (what=blocks: every block, what=runs: the totals, what=unused: "
 		"what unused bytes are) as comma-separated values",
-	.params = params, .config_size = sizeof(struct config), .observers = reads,
+	.params = params, .config_size = sizeof(struct config),
+	.observers = VC_READS("timeline", "lives", "unused"),
 	.write = csv_write,
 };

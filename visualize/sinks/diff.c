@@ -374,8 +374,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 static int diff_write(const struct vc_result *runs, size_t n, const void *config,
 		      struct vc_output *out, struct vc_error *err)
 {
-	struct vc_picture fallback;
-	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	const struct vc_picture *cfg = vc_picture_config(config, &(struct vc_picture){ 0 });
 	struct drawing d = { .width = cfg->width };
 	int rc;
 
@@ -399,11 +398,10 @@ static int diff_write(const struct vc_result *runs, size_t n, const void *config
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "peak", "steps", "moment", NULL };
-
 const struct vc_sink_type vc_sink_diff = {
 	.name = "diff", .extension = "svg",
 	.summary = "two recordings: curves by step, call sites, where they part (of diff -o)",
-	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture),
+	.observers = VC_READS("timeline", "lives", "peak", "steps", "moment"),
 	.lives_limit = 2000000, .side_by_side = true, .write = diff_write,
 };

@@ -99,12 +99,10 @@ static int flame_text_write(const struct vc_result *runs, size_t n, const void *
 	return VC_OK;
 }
 
-static const char *const reads[] = { "timeline", "lives", "peak", "oom", "moment", "steps",
-				    NULL };
-
 const struct vc_sink_type vc_sink_flame_text = {
 	.name = "flame_text", .extension = "txt",
 	.summary = "who holds the memory, as a tree of text",
-	.params = params, .config_size = sizeof(struct config), .observers = reads,
+	.params = params, .config_size = sizeof(struct config),
+	.observers = VC_READS("timeline", "lives", "peak", "oom", "moment", "steps"),
 	.lives_limit = 2000000, .write = flame_text_write,
 };

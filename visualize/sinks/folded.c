@@ -88,11 +88,10 @@ static int folded_write(const struct vc_result *runs, size_t n, const void *conf
 	return VC_OK;
 }
 
-static const char *const reads[] = { "peak", "oom", "lives", NULL };
-
 const struct vc_sink_type vc_sink_folded = {
 	.name = "folded", .extension = "folded",
 	.summary = "bytes at the peak by call stack, for flame graphs",
-	.params = params, .config_size = sizeof(struct config), .observers = reads,
+	.params = params, .config_size = sizeof(struct config),
+	.observers = VC_READS("peak", "oom", "lives"),
 	.write = folded_write,
 };

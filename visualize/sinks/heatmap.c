@@ -334,8 +334,7 @@ static int draw(struct drawing *d, const struct vc_result *r, const struct vc_pi
 static int heatmap_write(const struct vc_result *runs, size_t n, const void *config,
 			 struct vc_output *out, struct vc_error *err)
 {
-	struct vc_picture fallback;
-	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	const struct vc_picture *cfg = vc_picture_config(config, &(struct vc_picture){ 0 });
 	struct drawing *d;
 
 	for (size_t i = 0; i < n; i++)
@@ -353,11 +352,10 @@ static int heatmap_write(const struct vc_result *runs, size_t n, const void *con
 	return rc;
 }
 
-static const char *const reads[] = { "steps", "oom", "moment", NULL };
-
 const struct vc_sink_type vc_sink_heatmap = {
 	.name = "heatmap", .extension = "svg",
 	.summary = "a sweep over two keys: bytes used, and the frontier to running out",
-	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture),
+	.observers = VC_READS("steps", "oom", "moment"),
 	.write = heatmap_write,
 };

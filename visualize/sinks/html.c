@@ -550,12 +550,11 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "segments", "peak",
-				    "oom", "moment", "steps", "unused", "turns", NULL };
-
 const struct vc_sink_type vc_sink_html = {
 	.name = "html", .extension = "html",
 	.summary = "the report: verdict, ledger, pictures and tables in one file",
-	.params = params, .config_size = sizeof(struct config), .observers = reads,
+	.params = params, .config_size = sizeof(struct config),
+	.observers = VC_READS("timeline", "lives", "segments", "peak", "oom", "moment",
+			      "steps", "unused", "turns"),
 	.advised = true, .side_by_side = true, .write = html_write,
 };

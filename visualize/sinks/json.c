@@ -76,10 +76,8 @@ static int json_write(const struct vc_result *runs, size_t n, const void *config
 	return vc_emit_finish(e, err);
 }
 
-static const char *const reads[] = { "timeline", "oom", "moment", "peak", NULL };
-
 const struct vc_sink_type vc_sink_json = {
 	.name = "json", .extension = "json",
 	.summary = "runs with their numbers and usage curves as one JSON document",
-	.observers = reads, .write = json_write,
+	.observers = VC_READS("timeline", "oom", "moment", "peak"), .write = json_write,
 };

@@ -73,11 +73,10 @@ static int jsonl_write(const struct vc_result *runs, size_t n, const void *confi
 	return VC_OK;
 }
 
-static const char *const reads[] = { "timeline", "lives", NULL };
-
 const struct vc_sink_type vc_sink_jsonl = {
 	.name = "jsonl", .extension = "jsonl",
 	.summary = "one JSON object per line: runs, usage over time, blocks",
-	.params = params, .config_size = sizeof(struct config), .observers = reads,
+	.params = params, .config_size = sizeof(struct config),
+	.observers = VC_READS("timeline", "lives"),
 	.write = jsonl_write,
 };

@@ -100,11 +100,10 @@ static int junit_write(const struct vc_result *runs, size_t n, const void *confi
 	return VC_OK;
 }
 
-static const char *const reads[] = { "oom", "moment", NULL };
-
 const struct vc_sink_type vc_sink_junit = {
 	.name = "junit", .extension = "xml",
 	.summary = "runs as JUnit test cases, for CI servers: what runs out of memory fails",
-	.params = params, .config_size = sizeof(struct config), .observers = reads,
+	.params = params, .config_size = sizeof(struct config),
+	.observers = VC_READS("oom", "moment"),
 	.write = junit_write,
 };

@@ -165,8 +165,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 static int ledger_write(const struct vc_result *runs, size_t n, const void *config,
 			struct vc_output *out, struct vc_error *err)
 {
-	struct vc_picture fallback;
-	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	const struct vc_picture *cfg = vc_picture_config(config, &(struct vc_picture){ 0 });
 	struct drawing d = { .r = runs };
 
 	if (!n || (!runs->stats.peak_reserved && !runs->oom.happened && !vc_result_heap(runs)->n))
@@ -180,11 +179,10 @@ static int ledger_write(const struct vc_result *runs, size_t n, const void *conf
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "peak", "oom", "moment", "steps", NULL };
-
 const struct vc_sink_type vc_sink_ledger = {
 	.name = "ledger", .extension = "svg",
 	.summary = "where the bytes of the card are at the peak or the failure: a waterfall",
-	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture),
+	.observers = VC_READS("timeline", "lives", "peak", "oom", "moment", "steps"),
 	.lives_limit = 2000000, .write = ledger_write,
 };

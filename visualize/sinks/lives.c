@@ -278,8 +278,7 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 static int lives_write(const struct vc_result *runs, size_t n, const void *config,
 		       struct vc_output *out, struct vc_error *err)
 {
-	struct vc_picture fallback;
-	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	const struct vc_picture *cfg = vc_picture_config(config, &(struct vc_picture){ 0 });
 	struct drawing *d;
 
 	if (!n || !runs->curve.n || !runs->lives.n)
@@ -298,11 +297,10 @@ static int lives_write(const struct vc_result *runs, size_t n, const void *confi
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "oom", "moment", "steps", "turns", NULL };
-
 const struct vc_sink_type vc_sink_lives = {
 	.name = "lives", .extension = "svg",
 	.summary = "a row per call site from birth to death, and what each step leaves behind",
-	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture),
+	.observers = VC_READS("timeline", "lives", "oom", "moment", "steps", "turns"),
 	.write = lives_write,
 };

@@ -112,10 +112,8 @@ static int markdown_write(const struct vc_result *runs, size_t n, const void *co
 	return VC_OK;
 }
 
-static const char *const reads[] = { "oom", "moment", NULL };
-
 const struct vc_sink_type vc_sink_markdown = {
 	.name = "markdown", .extension = "md",
 	.summary = "a table of the runs to paste into a pull request or a step summary",
-	.observers = reads, .write = markdown_write,
+	.observers = VC_READS("oom", "moment"), .write = markdown_write,
 };

@@ -27,12 +27,10 @@ static int minimalloc_write(const struct vc_result *runs, size_t n, const void *
 	return VC_OK;
 }
 
-static const char *const reads[] = { "lives", NULL };
-
 const struct vc_sink_type vc_sink_minimalloc = {
 	.name = "minimalloc", .extension = "minimalloc",
 	.summary =
 		"lives of blocks as id,lower,upper,size, for offline packing (minimalloc, "
 		"idealloc)",
-	.observers = reads, .write = minimalloc_write,
+	.observers = VC_READS("lives"), .write = minimalloc_write,
 };

@@ -69,10 +69,8 @@ static int owners_dot_write(const struct vc_result *runs, size_t n, const void *
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "peak", "oom", NULL };
-
 const struct vc_sink_type vc_sink_owners_dot = {
 	.name = "owners_dot", .extension = "dot",
 	.summary = "the whole graph of owners, for Graphviz",
-	.observers = reads, .write = owners_dot_write,
+	.observers = VC_READS("timeline", "lives", "peak", "oom"), .write = owners_dot_write,
 };

@@ -278,10 +278,8 @@ static int perfetto_write(const struct vc_result *runs, size_t n, const void *co
 	return w.nomem ? vc_nomem(err, "the trace") : VC_OK;
 }
 
-static const char *const reads[] = { "timeline", "oom", "steps", NULL };
-
 const struct vc_sink_type vc_sink_perfetto = {
 	.name = "perfetto", .extension = "pftrace",
 	.summary = "counters, kernels and phases for ui.perfetto.dev and trace_processor",
-	.observers = reads, .write = perfetto_write,
+	.observers = VC_READS("timeline", "oom", "steps"), .write = perfetto_write,
 };

@@ -451,11 +451,10 @@ static int pickle_write(const struct vc_result *runs, size_t n, const void *conf
 	return r;
 }
 
-static const char *const reads[] = { "history", "lives", "steps", NULL };
-
 const struct vc_sink_type vc_sink_pickle = {
 	.name = "pickle", .extension = "pickle",
 	.summary = "a PyTorch memory snapshot of the run, for pytorch.org/memory_viz",
-	.params = params, .config_size = sizeof(struct config), .observers = reads,
+	.params = params, .config_size = sizeof(struct config),
+	.observers = VC_READS("history", "lives", "steps"),
 	.write = pickle_write,
 };

@@ -193,10 +193,8 @@ static int pprof_write(const struct vc_result *runs, size_t n, const void *confi
 	return r;
 }
 
-static const char *const reads[] = { "peak", "oom", "lives", NULL };
-
 const struct vc_sink_type vc_sink_pprof = {
 	.name = "pprof", .extension = "pprof",
 	.summary = "bytes by call stack for go tool pprof (gzip'ed)",
-	.observers = reads, .write = pprof_write,
+	.observers = VC_READS("peak", "oom", "lives"), .write = pprof_write,
 };

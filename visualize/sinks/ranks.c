@@ -326,8 +326,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 static int ranks_write(const struct vc_result *runs, size_t n, const void *config,
 		       struct vc_output *out, struct vc_error *err)
 {
-	struct vc_picture fallback;
-	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	const struct vc_picture *cfg = vc_picture_config(config, &(struct vc_picture){ 0 });
 	struct drawing *d = calloc(1, sizeof(*d));
 	int rc;
 
@@ -358,11 +357,10 @@ static int ranks_write(const struct vc_result *runs, size_t n, const void *confi
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "oom", "moment", "steps", NULL };
-
 const struct vc_sink_type vc_sink_ranks = {
 	.name = "ranks", .extension = "svg",
 	.summary = "devices or processes side by side, and how unequal they are",
-	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture),
+	.observers = VC_READS("timeline", "lives", "oom", "moment", "steps"),
 	.lives_limit = 2000000, .side_by_side = true, .write = ranks_write,
 };

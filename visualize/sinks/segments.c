@@ -138,8 +138,7 @@ static int draw(const struct vc_classes *c, const struct vc_heap_map *h,
 static int segments_write(const struct vc_result *runs, size_t n, const void *config,
 			  struct vc_output *out, struct vc_error *err)
 {
-	struct vc_picture fallback;
-	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	const struct vc_picture *cfg = vc_picture_config(config, &(struct vc_picture){ 0 });
 	const struct vc_heap_map *h = n ? vc_result_heap(runs) : NULL;
 	struct vc_classes c;
 
@@ -153,11 +152,10 @@ static int segments_write(const struct vc_result *runs, size_t n, const void *co
 	return rc;
 }
 
-static const char *const reads[] = { "lives", "peak", "oom", "moment", NULL };
-
 const struct vc_sink_type vc_sink_segments = {
 	.name = "segments", .extension = "svg",
 	.summary = "segments and blocks in address order, at the OOM or at the peak",
-	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture),
+	.observers = VC_READS("lives", "peak", "oom", "moment"),
 	.write = segments_write,
 };

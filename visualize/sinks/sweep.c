@@ -462,8 +462,7 @@ extern const struct vc_sink_type vc_sink_heatmap;
 static int sweep_write(const struct vc_result *runs, size_t n, const void *config,
 		       struct vc_output *out, struct vc_error *err)
 {
-	struct vc_picture fallback;
-	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	const struct vc_picture *cfg = vc_picture_config(config, &(struct vc_picture){ 0 });
 	struct drawing *d;
 	bool any = false;
 
@@ -483,11 +482,10 @@ static int sweep_write(const struct vc_result *runs, size_t n, const void *confi
 	return rc;
 }
 
-static const char *const reads[] = { "steps", "oom", "moment", NULL };
-
 const struct vc_sink_type vc_sink_sweep = {
 	.name = "sweep", .extension = "svg",
 	.summary = "predicted peak by the value that was varied, and what to take",
-	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture),
+	.observers = VC_READS("steps", "oom", "moment"),
 	.write = sweep_write,
 };

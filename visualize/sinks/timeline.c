@@ -225,8 +225,7 @@ extern const struct vc_sink_type vc_sink_ledger;
 static int timeline_write(const struct vc_result *runs, size_t n, const void *config,
 			  struct vc_output *out, struct vc_error *err)
 {
-	struct vc_picture fallback;
-	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	const struct vc_picture *cfg = vc_picture_config(config, &(struct vc_picture){ 0 });
 	struct drawing d = { .r = runs };
 	int rc;
 
@@ -249,13 +248,11 @@ static int timeline_write(const struct vc_result *runs, size_t n, const void *co
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "peak", "oom", "moment", "steps", "turns",
-				    NULL };
-
 const struct vc_sink_type vc_sink_timeline = {
 	.name = "timeline", .extension = "svg",
 	.summary = "memory over time: layers, reserved, capacity, where it ran out",
-	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture),
+	.observers = VC_READS("timeline", "lives", "peak", "oom", "moment", "steps", "turns"),
 	.lives_limit = 2000000, /* 96 bytes each; the timeline's own layers are enough then */
 	.write = timeline_write,
 };

@@ -218,8 +218,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 static int unused_write(const struct vc_result *runs, size_t n, const void *config,
 			struct vc_output *out, struct vc_error *err)
 {
-	struct vc_picture fallback;
-	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	const struct vc_picture *cfg = vc_picture_config(config, &(struct vc_picture){ 0 });
 	struct drawing *d;
 	int rc;
 
@@ -237,11 +236,10 @@ static int unused_write(const struct vc_result *runs, size_t n, const void *conf
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "unused", "oom", "moment", NULL };
-
 const struct vc_sink_type vc_sink_unused = {
 	.name = "unused", .extension = "svg",
 	.summary = "reserved and not in use over the run: why, and which blocks hold it back",
-	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture),
+	.observers = VC_READS("timeline", "unused", "oom", "moment"),
 	.write = unused_write,
 };

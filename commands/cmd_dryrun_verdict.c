@@ -4,16 +4,10 @@
 #include <unistd.h>
 
 #include "common/emit.h"
-#include "common/sort.h"
+#include "common/vec.h"
 #include "commands/cmd_dryrun.h"
 
 /* ---- what processes reported ---- */
-
-static void raise_to(uint64_t *v, uint64_t to)
-{
-	if (*v < to)
-		*v = to;
-}
 
 static void add_unknown(struct vc_dryrun_outcome *o, const struct vc_null_unknown *u)
 {
@@ -25,10 +19,10 @@ static void add_unknown(struct vc_dryrun_outcome *o, const struct vc_null_unknow
 	if (i == o->n_unknown)
 		snprintf(o->unknown[o->n_unknown++].name, VC_REPORT_NAME, "%s", u->name);
 	/* ranks have a card each: the largest of one counts */
-	raise_to(&o->unknown[i].at_most, u->at_most);
-	raise_to(&o->unknown[i].least, u->least);
-	raise_to(&o->unknown[i].counted, u->counted);
-	raise_to(&o->unknown[i].most, u->most);
+	vc_raise(&o->unknown[i].at_most, u->at_most);
+	vc_raise(&o->unknown[i].least, u->least);
+	vc_raise(&o->unknown[i].counted, u->counted);
+	vc_raise(&o->unknown[i].most, u->most);
 	o->unknown[i].ranks |= u->ranks;
 }
 
@@ -64,17 +58,13 @@ static void add_process(struct vc_dryrun_outcome *o, const struct vc_null_report
 			p->device = i;
 			p->card = r->number[i];
 		}
-		raise_to(&p->together, r->device[i].together);
+		vc_raise(&p->together, r->device[i].together);
 		p->refused += r->device[i].refused;
-		raise_to(&p->largest_refused, r->device[i].largest_refused);
+		vc_raise(&p->largest_refused, r->device[i].largest_refused);
 	}
 }
 
-static int by_pid(const void *a, const void *b)
-{
-	const struct vc_dryrun_process *p = a, *q = b;
-	return p->pid < q->pid ? -1 : p->pid > q->pid;
-}
+VC_COMPARE(by_pid, struct vc_dryrun_process, VC_ORDER(x->pid, y->pid))
 
 static void read_report(const char *path, struct vc_dryrun_outcome *o)
 {
@@ -88,7 +78,7 @@ static void read_report(const char *path, struct vc_dryrun_outcome *o)
 				o->blocks = r->device[i].blocks;
 				o->rounding = r->device[i].rounding;
 			}
-			raise_to(&o->pool, r->device[i].pool);
+			vc_raise(&o->pool, r->device[i].pool);
 			o->refused += r->device[i].refused;
 			if (r->device[i].largest_refused > o->largest_refused)
 				o->largest_refused = r->device[i].largest_refused;
@@ -101,7 +91,7 @@ static void read_report(const char *path, struct vc_dryrun_outcome *o)
 		add_workspaces(o, r);
 		o->convolutions = o->convolutions || r->convolutions;
 		add_process(o, r);
-		raise_to(&o->devices, r->devices > 0 ? (uint64_t)r->devices : 0);
+		vc_raise(&o->devices, r->devices > 0 ? (uint64_t)r->devices : 0);
 		o->processes++;
 	}
 	if (f)
@@ -141,7 +131,7 @@ static uint64_t margin_of(const struct vc_dryrun_outcome *o)
 {
 	uint64_t margin = vc_dryrun_margin(o), drawn = o->replay.most_drawn;
 	if (drawn > o->replay.reserved) /* contexts differ besides */
-		raise_to(&margin, (150ull << 20) + drawn - o->replay.reserved);
+		vc_raise(&margin, (150ull << 20) + drawn - o->replay.reserved);
 	for (size_t i = 0; i < o->n_unknown; i++)
 		margin += o->unknown[i].at_most;
 	return margin;
@@ -188,7 +178,7 @@ static uint64_t left_of(const struct vc_dryrun *run)
 	double share = run->o.replay.fraction;
 	uint64_t allowed = share > 0 ? (uint64_t)(share * (double)run->total) : UINT64_MAX;
 
-	raise_to(&use, vc_dryrun_together(run, NULL));
+	vc_raise(&use, vc_dryrun_together(run, NULL));
 	left = run->total > use ? run->total - use : 0;
 	ends(&run->o, &low, &high);
 	allowed = allowed > high ? allowed - high : 0;

@@ -115,6 +115,13 @@ struct vc_event {
 
 _Static_assert(sizeof(struct vc_event) == 48, "events are 48 bytes in memory");
 
+/* Is it of one block, which a model gave out? */
+static inline int vc_event_of_block(const struct vc_event *e)
+{
+	return e->kind == VC_EV_ALLOC || e->kind == VC_EV_FREE || e->kind == VC_EV_FREE_DONE ||
+	       e->kind == VC_EV_USE;
+}
+
 static inline int vc_event_is_evidence(const struct vc_event *e)
 {
 	return e->kind >= VC_EV_SEGMENT_ALLOC && e->kind < VC_EV_PAGES_OUT;

@@ -80,6 +80,26 @@ static inline bool vc_vec_next(void *array, size_t n, size_t each)
 #define VC_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 #define VC_THEN(order, next) ((order) ? (order) : (next))
 
+static inline uint64_t vc_least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline void vc_raise(uint64_t *most, uint64_t v)
+{
+	*most = v > *most ? v : *most;
+}
+
+static inline uint64_t vc_minus(uint64_t a, uint64_t b) /* not below 0 */
+{
+	return a > b ? a - b : 0;
+}
+
+static inline uint64_t vc_per(uint64_t n, uint64_t by) /* rounded up */
+{
+	return n / by + (n % by != 0);
+}
+
 static inline int vc_by_u64(const void *a, const void *b)
 {
 	return VC_ORDER(*(const uint64_t *)a, *(const uint64_t *)b);

@@ -2,6 +2,7 @@
 /* report.c - what a process leaves for `vramcast dryrun`: peaks, refusals, and the questions
  * about memory that the null GPU answered with a bound instead of what the library would say. */
 #define _GNU_SOURCE
+#include "common/vec.h"
 #include "nullgpu/null.h"
 #include "nullgpu/usage.h"
 
@@ -188,23 +189,17 @@ void vc_null_step(void)
 	__atomic_add_fetch(&vc_null_report()->steps, 1, __ATOMIC_RELAXED);
 }
 
-static void raise_to(uint64_t *v, uint64_t to)
-{
-	if (*v < to)
-		*v = to;
-}
-
 void vc_null_range(const char *name, const struct vc_null_range *range)
 {
 	struct vc_null_report *r = vc_null_report();
 	pthread_mutex_lock(&lock);
 	struct vc_null_unknown *u = entry(r, name);
 	if (u) {
-		raise_to(&u->least, range->least);
-		raise_to(&u->counted, range->counted);
-		raise_to(&u->most, range->most);
+		vc_raise(&u->least, range->least);
+		vc_raise(&u->counted, range->counted);
+		vc_raise(&u->most, range->most);
 		if (!range->measured)
-			raise_to(&u->at_most, range->most - range->counted);
+			vc_raise(&u->at_most, range->most - range->counted);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -251,8 +246,8 @@ void vc_null_pool(int device, uint64_t peak, int refused, uint64_t size)
 	if (device < 0 || device >= VC_REPORT_DEVICES)
 		return;
 	pthread_mutex_lock(&lock);
-	raise_to(&r->device[device].pool, peak);
-	raise_to(&r->device[device].largest_refused, size);
+	vc_raise(&r->device[device].pool, peak);
+	vc_raise(&r->device[device].largest_refused, size);
 	r->device[device].refused += refused != 0;
 	pthread_mutex_unlock(&lock);
 }

@@ -145,12 +145,7 @@ static void hold(struct vc_live *l, const struct vc_record *rec)
 
 /* ---- what grows ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
+VC_COMPARE(by_value, double, VC_ORDER(*x, *y))
 
 static double median_slope(const uint64_t *v, unsigned n)
 {

@@ -238,6 +238,16 @@ void vc_classes_fini(struct vc_classes *c)
 	*c = (struct vc_classes){ 0 };
 }
 
+enum vc_slot vc_slot_most(const uint64_t of_slot[VC_SLOTS])
+{
+	int best = VC_SLOT_OTHER;
+
+	for (int s = 0; s < VC_SLOTS; s++)
+		if (of_slot[s] > of_slot[best])
+			best = s;
+	return (enum vc_slot)best;
+}
+
 const char *vc_classes_name(const struct vc_classes *c, enum vc_slot slot)
 {
 	static const char *const category[VC_SLOTS] = { "There at the start", "Weights",

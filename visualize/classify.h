@@ -25,6 +25,7 @@ void vc_classes_fini(struct vc_classes *c);
 void vc_classes_to_lifetimes(struct vc_classes *c);
 
 const char *vc_classes_name(const struct vc_classes *c, enum vc_slot slot);
+enum vc_slot vc_slot_most(const uint64_t of_slot[VC_SLOTS]); /* the one with most bytes */
 /* The slot of block `id`; VC_SLOT_OTHER when its life is not known. */
 enum vc_slot vc_classes_of_id(const struct vc_classes *c, uint64_t id);
 /* The iteration that an event lies in, as the phases of the run say. */

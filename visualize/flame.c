@@ -118,16 +118,6 @@ static int add(struct vc_flame *f, struct vc_map *last, const struct vc_classes 
 	return 0;
 }
 
-enum vc_slot vc_flame_slot(const struct vc_flame_node *n)
-{
-	int best = VC_SLOT_OTHER;
-
-	for (int s = 0; s < VC_SLOTS; s++)
-		if (n->of_slot[s] > n->of_slot[best])
-			best = s;
-	return (enum vc_slot)best;
-}
-
 static bool before(const struct vc_flame_node *a, const struct vc_flame_node *b)
 {
 	return a->bytes != b->bytes ? a->bytes > b->bytes : strcmp(a->name, b->name) < 0;

@@ -22,6 +22,5 @@ struct vc_flame {
 /* n = 0: nothing is live. */
 int vc_flame_init(struct vc_flame *f, const struct vc_classes *c, struct vc_error *err);
 void vc_flame_fini(struct vc_flame *f);
-enum vc_slot vc_flame_slot(const struct vc_flame_node *n); /* the one with most of its bytes */
 /* The largest nodes without children, at most `most`; returns how many. */
 size_t vc_flame_leaves(const struct vc_flame *f, uint32_t *leaf, size_t most);

@@ -138,28 +138,9 @@ static int add_owner(struct vc_own_graph *g, struct known *k, const struct vc_cl
 	return 0;
 }
 
-enum vc_slot vc_own_slot(const struct vc_own_node *n)
-{
-	int best = VC_SLOT_OTHER;
-
-	for (int s = 0; s < VC_SLOTS; s++)
-		if (n->of_slot[s] > n->of_slot[best])
-			best = s;
-	return (enum vc_slot)best;
-}
-
-static int by_key(const void *a, const void *b)
-{
-	const struct vc_owner *x = a, *y = b;
-
-	if (x->slot != y->slot)
-		return x->slot < y->slot ? -1 : 1;
-	if (x->site != y->site)
-		return x->site < y->site ? -1 : 1;
-	if (x->label != y->label)
-		return x->label < y->label ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+VC_COMPARE(by_key, struct vc_owner,
+	   VC_THEN(VC_ORDER(x->slot, y->slot), VC_THEN(VC_ORDER(x->site, y->site),
+		   VC_THEN(VC_ORDER(x->label, y->label), VC_ORDER(x->id, y->id)))))
 
 /* Blocks of the same stack first, so that the search above sees few owners. */
 static size_t merge(struct vc_owner *o, size_t n)
@@ -182,28 +163,15 @@ static size_t merge(struct vc_owner *o, size_t n)
 
 struct ranked { struct vc_own_node node; uint32_t was; };
 
-static int by_rank(const void *a, const void *b)
-{
-	const struct ranked *x = a, *y = b;
+VC_COMPARE(by_rank, struct ranked,
+	   VC_THEN(VC_ORDER(x->node.level, y->node.level),
+		   VC_THEN(VC_ORDER(y->node.bytes, x->node.bytes),
+		   VC_THEN(strcmp(x->node.name, y->node.name),
+		   VC_ORDER(x->node.key, y->node.key)))))
 
-	if (x->node.level != y->node.level)
-		return x->node.level - y->node.level;
-	if (x->node.bytes != y->node.bytes)
-		return x->node.bytes > y->node.bytes ? -1 : 1;
-	int names = strcmp(x->node.name, y->node.name);
-	return names ? names : x->node.key < y->node.key ? -1 : x->node.key > y->node.key;
-}
-
-static int edge_order(const void *a, const void *b)
-{
-	const struct vc_own_edge *x = a, *y = b;
-
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return x->to < y->to ? -1 : x->to > y->to;
-}
+VC_COMPARE(edge_order, struct vc_own_edge,
+	   VC_THEN(VC_ORDER(x->from, y->from), VC_THEN(VC_ORDER(y->bytes, x->bytes),
+		   VC_ORDER(x->to, y->to))))
 
 /* By level, largest first, ties by name: the layout follows the order, so the order is fixed. */
 static int sort(struct vc_own_graph *g)

@@ -31,4 +31,3 @@ const char *vc_own_phase(const struct vc_classes *c, enum vc_slot slot);
 uint64_t vc_own_hash(uint64_t seed, const char *name);
 /* "layers.12.attn" and "layers.3.attn" are one owner: numbers between dots become a star. */
 void vc_own_collapse(const char *from, char *to, size_t cap);
-enum vc_slot vc_own_slot(const struct vc_own_node *n); /* the one with most of its bytes */

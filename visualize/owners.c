@@ -3,31 +3,16 @@
 
 #include "visualize/classify.h"
 
-#include "common/sort.h"
+#include "common/vec.h"
 
-static int compare_keys(const void *a, const void *b)
-{
-	const struct vc_owner *x = a, *y = b;
+VC_COMPARE(compare_keys, struct vc_owner,
+	   VC_THEN(VC_ORDER(x->site, y->site), VC_THEN(VC_ORDER(x->label, y->label),
+		   VC_THEN(VC_ORDER(x->slot, y->slot),
+		   VC_THEN(x->site || x->label ? 0 : VC_ORDER(y->bytes, x->bytes),
+		   VC_ORDER(x->id, y->id))))))
 
-	if (x->site != y->site)
-		return x->site < y->site ? -1 : 1;
-	if (x->label != y->label)
-		return x->label < y->label ? -1 : 1;
-	if (x->slot != y->slot)
-		return x->slot < y->slot ? -1 : 1;
-	if (!x->site && !x->label && x->bytes != y->bytes) /* unknown owners group by size */
-		return x->bytes > y->bytes ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static int compare_bytes(const void *a, const void *b)
-{
-	const struct vc_owner *x = a, *y = b;
-
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return compare_keys(a, b);
-}
+VC_COMPARE(compare_bytes, struct vc_owner,
+	   VC_THEN(VC_ORDER(y->bytes, x->bytes), compare_keys(x, y)))
 
 static bool same(const struct vc_owner *a, const struct vc_owner *b)
 {
@@ -112,18 +97,9 @@ static void from_lives(struct vc_owners *o, const struct vc_classes *c, bool at_
 
 struct place { uint32_t function, file, line, node; };
 
-static int compare_places(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->file != y->file)
-		return x->file < y->file ? -1 : 1;
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	if (x->function != y->function)
-		return x->function < y->function ? -1 : 1;
-	return x->node < y->node ? -1 : x->node > y->node;
-}
+VC_COMPARE(compare_places, struct place,
+	   VC_THEN(VC_ORDER(x->file, y->file), VC_THEN(VC_ORDER(x->line, y->line),
+		   VC_THEN(VC_ORDER(x->function, y->function), VC_ORDER(x->node, y->node)))))
 
 /* For each site the frame it is shown as, the same number for the same line of code however it was
  * reached. NULL: no memory. */

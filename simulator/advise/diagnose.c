@@ -10,6 +10,7 @@
 #include <stdarg.h>
 
 #include "common/emit.h"
+#include "common/vec.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -21,11 +22,6 @@ static uint64_t low(const struct vc_figure *f)
 static uint64_t high(const struct vc_figure *f)
 {
 	return f->value + f->slack;
-}
-
-static uint64_t minus(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
 }
 
 static bool surely_above(const struct vc_figure *a, const struct vc_figure *b)
@@ -82,7 +78,8 @@ static void find_stranded(const struct vc_oom_text *m, struct vc_diagnosis *d)
 	if (m->figure[VC_FIG_UNALLOCATED].known) {
 		d->stranded = m->figure[VC_FIG_UNALLOCATED];
 	} else if (r->known && a->known) {
-		d->stranded = (struct vc_figure){ .known = true, .value = minus(r->value, a->value),
+		d->stranded = (struct vc_figure){ .known = true,
+						  .value = vc_minus(r->value, a->value),
 						  .slack = r->slack + a->slack };
 		vc_bytes_text(d->stranded.value, d->stranded.text);
 	}
@@ -118,7 +115,7 @@ static void find_want(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		d->want_low = MIB + 1;
 		d->want_high = 20 * MIB;
 	} else {
-		d->want_low = minus(low(q), 2 * MIB);
+		d->want_low = vc_minus(low(q), 2 * MIB);
 	}
 }
 
@@ -153,12 +150,12 @@ static void find_amounts(const struct vc_oom_text *m, struct vc_diagnosis *d)
 				    .left = UINT64_MAX, .phase = "", .help = VC_NO_TRY };
 	to->request = to->piece = f[VC_FIG_REQUEST].value;
 	to->free = f[VC_FIG_FREE].value + d->stranded.value;
-	to->floor = minus(to->room, to->free) + to->request;
+	to->floor = vc_minus(to->room, to->free) + to->request;
 	to->others = others(m);
 	d->has_missing = f[VC_FIG_REQUEST].known && f[VC_FIG_FREE].known && d->stranded.known;
 	if (d->has_missing) {
-		to->lacks_low = minus(d->want_low, there.high);
-		to->lacks_high = minus(d->want_high, there.low);
+		to->lacks_low = vc_minus(d->want_low, there.high);
+		to->lacks_high = vc_minus(d->want_high, there.low);
 	}
 }
 

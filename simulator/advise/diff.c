@@ -3,7 +3,7 @@
 #include "simulator/advise/diff.h"
 
 #include "common/site.h"
-#include "common/sort.h"
+#include "common/vec.h"
 #include "simulator/predict/allocations.h"
 #include "simulator/advise/call_sites.h"
 
@@ -197,11 +197,7 @@ static int sum_sites(const struct vc_diff_side *s, struct sums **out, struct vc_
 	return VC_OK;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct vc_diff_site *)a)->site,
-		      ((const struct vc_diff_site *)b)->site);
-}
+VC_COMPARE(by_name, struct vc_diff_site, strcmp(x->site, y->site))
 
 static uint64_t change(const uint64_t v[2])
 {

@@ -3,7 +3,7 @@
  */
 #include "simulator/advise/summary.h"
 
-#include "common/sort.h"
+#include "common/vec.h"
 
 #define KEY 80
 #define RULE "==========================================================================="
@@ -12,10 +12,7 @@
 /* ---- memory_stats() ---- */
 struct field { char key[KEY]; int64_t value; };
 
-static int by_key(const void *a, const void *b)
-{
-	return strcmp(((const struct field *)a)->key, ((const struct field *)b)->key);
-}
+VC_COMPARE(by_key, struct field, strcmp(x->key, y->key))
 
 static size_t flatten(const struct vc_counter *c, struct field *to)
 {

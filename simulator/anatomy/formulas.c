@@ -2,13 +2,10 @@
 /* formulas.c - see formulas.h; sources at each function. */
 #include "simulator/anatomy/formulas.h"
 
+#include "common/vec.h"
+
 /* bitsandbytes, Optimizer2State: blocks of 256 values, tensors under 4096 values stay in float. */
 enum { SMALLEST_8BIT = 4096 };
-
-static uint64_t up(uint64_t a, uint64_t b)
-{
-	return (a + b - 1) / b;
-}
 
 /* HF transformers "Methods and tools for efficient training"; torch.optim source for what each
  * keeps; Adafactor: Shazeer and Stern 2018, row and column sums over the last two sides, no
@@ -30,9 +27,9 @@ uint64_t vc_optimizer_state(enum vc_optimizer o, struct vc_tensor_shape t, unsig
 	case VC_OPT_ADAFACTOR: case VC_OPT_ADAFACTOR_HF:
 		return t.cols > 1 || t.times ? 4 * (t.rows + t.cols) * times : 4 * n;
 	case VC_OPT_ADAM8BIT:
-		return n < SMALLEST_8BIT ? 8 * n : 2 * n + 2 * 4 * up(n, block ? block : 256);
+		return n < SMALLEST_8BIT ? 8 * n : 2 * n + 2 * 4 * vc_per(n, block ? block : 256);
 	case VC_OPT_LION8BIT:
-		return n < SMALLEST_8BIT ? 4 * n : n + 4 * up(n, block ? block : 256);
+		return n < SMALLEST_8BIT ? 4 * n : n + 4 * vc_per(n, block ? block : 256);
 	}
 	return 0;
 }

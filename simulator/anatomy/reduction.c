@@ -7,6 +7,8 @@
  * gradient of the ladder recordings (docs/rooms/predict.md). */
 #include "simulator/anatomy/reduction.h"
 
+#include "common/vec.h"
+
 enum {
 	WARP = 32,
 	THREADS = 512,   /* max_reduce_threads of all types but complex double */
@@ -19,16 +21,6 @@ struct shape {
 	uint64_t vec, width, height; /* output_vec_size, block.x, block.y */
 	uint64_t grid;               /* blocks over the outputs */
 };
-
-static uint64_t up(uint64_t a, uint64_t b)
-{
-	return (a + b - 1) / b;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static uint64_t pow2_below(uint64_t n) /* last_pow2 */
 {
@@ -46,10 +38,10 @@ static struct shape shape_of(uint64_t n, uint64_t rows)
 	uint64_t p0 = d0 < limit ? pow2_below(d0) : limit;
 	uint64_t p1 = rows < limit ? pow2_below(rows) : limit;
 
-	s.width = least(p0, WARP);
-	s.height = least(p1, limit / s.width);
-	s.width = least(p0, limit / s.height);
-	s.grid = up(n / s.vec, s.width);
+	s.width = vc_least(p0, WARP);
+	s.height = vc_least(p1, limit / s.width);
+	s.width = vc_least(p0, limit / s.height);
+	s.grid = vc_per(n / s.vec, s.width);
 	return s;
 }
 
@@ -58,14 +50,15 @@ static uint64_t blocks_per_output(const struct shape *s, uint64_t rows,
 {
 	uint64_t values = rows, target;
 
-	if (values < least(s->height * 16, MOST))
+	if (values < vc_least(s->height * 16, MOST))
 		return 1;
-	values = up(rows, s->height);
+	values = vc_per(rows, s->height);
 	target = (uint64_t)card->sms * (card->threads_per_sm / (s->width * s->height));
 	if (values < MOST || s->grid > target)
 		return 1;
-	uint64_t fill = up(target, s->grid), by_work = up(values, LEAST), must = up(values, MOST);
-	fill = least(fill, by_work);
+	uint64_t fill = vc_per(target, s->grid), by_work = vc_per(values, LEAST),
+		 must = vc_per(values, MOST);
+	fill = vc_least(fill, by_work);
 	return fill > must ? fill : must;
 }
 
@@ -100,7 +93,7 @@ bool vc_reduction_rows(uint64_t n, uint64_t partial, uint64_t semaphores,
 		return false;
 	uint64_t blocks = partial / unit;
 	uint64_t fill =
-		up((uint64_t)card->sms * (card->threads_per_sm / (s.width * s.height)), s.grid);
+		vc_per((uint64_t)card->sms * (card->threads_per_sm / (s.width * s.height)), s.grid);
 	*lo = ((blocks - 1) * LEAST) * s.height + 1;
 	*hi = blocks * LEAST * s.height;
 	*limit = blocks < fill ? VC_LIMIT_ROWS : blocks == fill ? VC_LIMIT_CARD : VC_LIMIT_THREAD;
@@ -121,16 +114,16 @@ bool vc_norm_scratch(uint64_t n, uint64_t rows, unsigned copies, uint64_t *parti
 {
 	if (!n || !rows)
 		return false;
-	uint64_t x = least(pow2_below(n), 32);
-	uint64_t y = least(pow2_below(up(rows, 16)), 512 / x);
+	uint64_t x = vc_least(pow2_below(n), 32);
+	uint64_t y = vc_least(pow2_below(vc_per(rows, 16)), 512 / x);
 
 	if (x * y != 512)
-		x = least(pow2_below(n), 512 / y);
-	uint64_t blocks = least(up(rows, y * 16), 128);
+		x = vc_least(pow2_below(n), 512 / y);
+	uint64_t blocks = vc_least(vc_per(rows, y * 16), 128);
 	if (blocks < 8)
 		return false;
 	*partial = (uint64_t)copies * n * blocks * ACC;
-	*semaphores = 4 * up(n, x);
+	*semaphores = 4 * vc_per(n, x);
 	return true;
 }
 

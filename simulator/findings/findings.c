@@ -4,6 +4,7 @@
 
 #include "common/event.h"
 #include "common/site.h"
+#include "common/vec.h"
 
 const char *vc_cause_name(enum vc_cause c)
 {
@@ -80,11 +81,6 @@ static void find_lack(struct vc_findings *f, const struct vc_result *r)
 	}
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 enum vc_cause vc_cause_of(const struct vc_shortage *s)
 {
 	if (s->request.low > s->device.high)
@@ -93,11 +89,12 @@ enum vc_cause vc_cause_of(const struct vc_shortage *s)
 		return s->beside ? VC_CAUSE_OUTSIDE : VC_CAUSE_FRAGMENTATION;
 	if (s->need.low <= s->have.high)
 		return VC_CAUSE_UNDECIDED;
-	if (less(s->need.high, s->leak) <= s->have.low)
+	if (vc_minus(s->need.high, s->leak) <= s->have.low)
 		return VC_CAUSE_LEAK;
 	if (s->need.high <= s->all)
 		return VC_CAUSE_LIMIT;
-	return less(s->need.high, s->others) <= s->have.low ? VC_CAUSE_OUTSIDE : VC_CAUSE_DEMAND;
+	return vc_minus(s->need.high, s->others) <= s->have.low ? VC_CAUSE_OUTSIDE :
+								   VC_CAUSE_DEMAND;
 }
 
 static enum vc_cause cause_of(const struct vc_findings *f, const struct vc_result *r)
@@ -133,7 +130,7 @@ static uint32_t best_try(const struct vc_tries *t)
 /* Of the device, as far as this process may have it. */
 static uint64_t free_at(const struct vc_result *r)
 {
-	uint64_t left = less(r->info.limit, r->moment.reserved);
+	uint64_t left = vc_minus(r->info.limit, r->moment.reserved);
 
 	return r->info.has_limit && left < r->moment.free ? left : r->moment.free;
 }

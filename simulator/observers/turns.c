@@ -45,11 +45,6 @@ static uint32_t label_of(const struct state *st)
 	return st->depth && st->depth <= DEEP ? st->open[st->depth - 1] : 0;
 }
 
-static void raise_to(uint64_t *most, uint64_t v)
-{
-	*most = v > *most ? v : *most;
-}
-
 static void note(struct vc_turn_at *t, const struct vc_step *s)
 {
 	const struct vc_totals *now = &s->model->now;
@@ -58,12 +53,12 @@ static void note(struct vc_turn_at *t, const struct vc_step *s)
 	t->end_ns = s->ev->time_ns ? s->ev->time_ns : t->end_ns;
 	if (s->ev->kind == VC_EV_PAGES_OUT)
 		return; /* more of them follow, until all is given back */
-	raise_to(&t->allocated, now->allocated);
-	raise_to(&t->reserved, now->reserved);
-	raise_to(&t->stuck, s->model->type->counts_split ? now->split :
+	vc_raise(&t->allocated, now->allocated);
+	vc_raise(&t->reserved, now->reserved);
+	vc_raise(&t->stuck, s->model->type->counts_split ? now->split :
 							   now->reserved - now->active);
-	raise_to(&t->used, s->used);
-	raise_to(&t->away, now->away);
+	vc_raise(&t->used, s->used);
+	vc_raise(&t->away, now->away);
 }
 
 static int turns_step(struct vc_observer *o, const struct vc_step *s, struct vc_error *err)

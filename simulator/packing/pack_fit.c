@@ -148,12 +148,7 @@ static int steps_of(size_t n)
 	return log;
 }
 
-static int by_offset(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-
-	return VC_ORDER(x->offset, y->offset);
-}
+VC_COMPARE(by_offset, struct span, VC_ORDER(x->offset, y->offset))
 
 /* Quicksort by the middle one of three: half the time of a placement is this order, and a call for
  * each comparison would double it. Where that does not halve, vc_sort. */

@@ -159,15 +159,9 @@ enum order {
 
 struct ranked { uint64_t key[3]; uint32_t piece; };
 
-static int by_key(const void *a, const void *b)
-{
-	const struct ranked *x = a, *y = b;
-
-	for (int k = 0; k < 3; k++)
-		if (x->key[k] != y->key[k])
-			return x->key[k] > y->key[k] ? -1 : 1;
-	return VC_ORDER(x->piece, y->piece);
-}
+VC_COMPARE(by_key, struct ranked,
+	   VC_THEN(VC_ORDER(y->key[0], x->key[0]), VC_THEN(VC_ORDER(y->key[1], x->key[1]),
+		   VC_THEN(VC_ORDER(y->key[2], x->key[2]), VC_ORDER(x->piece, y->piece)))))
 
 /* The fullest section that a piece lives in. */
 static uint64_t load_of(const struct vc_pieces *s, const struct vc_piece *p)

@@ -446,13 +446,8 @@ static bool is_sure(const struct vc_family *f, const struct vc_scaling *v, size_
 
 struct growth { double factor; uint64_t size; };
 
-static int by_growth(const void *a, const void *b)
-{
-	const struct growth *x = a, *y = b;
-
-	return x->factor != y->factor ? (x->factor < y->factor ? -1 : 1) :
-	       x->size != y->size     ? (x->size < y->size ? -1 : 1) : 0;
-}
+VC_COMPARE(by_growth, struct growth,
+	   VC_THEN(VC_ORDER(x->factor, y->factor), VC_ORDER(x->size, y->size)))
 
 /* Do lines of many sizes grow by one factor, which is not the parameter's (or in each step by
  * another one), and are they most of the bytes that move? Then they follow something else, as the

@@ -15,29 +15,12 @@
  * differ only in their callers. */
 struct keyed { uint32_t function, file, line; struct vc_holder h; };
 
-static int compare(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
+VC_COMPARE(by_place, struct keyed,
+	   VC_THEN(VC_ORDER(x->file, y->file), VC_THEN(VC_ORDER(x->line, y->line),
+		   VC_THEN(VC_ORDER(x->function, y->function),
+		   VC_THEN(VC_ORDER(x->h.label, y->h.label), VC_ORDER(x->h.held, y->h.held))))))
 
-static int by_place(const void *a, const void *b)
-{
-	const struct keyed *x = a, *y = b;
-	int r = compare(x->file, y->file);
-
-	r = r ? r : compare(x->line, y->line);
-	r = r ? r : compare(x->function, y->function);
-	r = r ? r : compare(x->h.label, y->h.label);
-	return r ? r : compare(x->h.held, y->h.held);
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-	const struct keyed *x = a, *y = b;
-	int r = compare(y->h.bytes, x->h.bytes);
-
-	return r ? r : by_place(a, b);
-}
+VC_COMPARE(by_bytes, struct keyed, VC_THEN(VC_ORDER(y->h.bytes, x->h.bytes), by_place(x, y)))
 
 static size_t collect(const struct vc_heap_map *map, const struct vc_meta *meta, struct keyed *k)
 {

@@ -33,14 +33,7 @@ static size_t look(const struct vc_heap_map *map, size_t i, struct vc_pin *p)
 VC_COMPARE(by_site, struct vc_pin,
 	   VC_THEN(VC_ORDER(x->site, y->site), VC_ORDER(x->segment, y->segment)))
 
-static int by_bytes(const void *a, const void *b)
-{
-	const struct vc_pin *x = a, *y = b;
-
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return by_site(a, b);
-}
+VC_COMPARE(by_bytes, struct vc_pin, VC_THEN(VC_ORDER(y->bytes, x->bytes), by_site(x, y)))
 
 /* Pins of the same known site become one; those without stay one per segment. */
 static size_t gather(struct vc_pin *p, size_t n)

@@ -39,19 +39,13 @@ const struct vc_block_life *vc_clone_block(const struct vc_clone *c, uint64_t id
 	return id < c->ids && c->of_id[id] ? &c->a.block[c->of_id[id] - 1] : NULL;
 }
 
-static bool names_block(const struct vc_event *e)
-{
-	return e->kind == VC_EV_ALLOC || e->kind == VC_EV_FREE || e->kind == VC_EV_FREE_DONE ||
-	       e->kind == VC_EV_USE;
-}
-
 int vc_clone_event(struct vc_clone *c, const struct vc_event *e, struct vc_error *err)
 {
 	struct vc_event now = *e;
 
 	if (vc_event_outdated(e))
 		return VC_OK;
-	if ((names_block(e) || e->kind == VC_EV_PAGES_OUT || e->kind == VC_EV_PAGES_IN) &&
+	if ((vc_event_of_block(e) || e->kind == VC_EV_PAGES_OUT || e->kind == VC_EV_PAGES_IN) &&
 	    e->id < c->ids) {
 		now.id = c->alias[e->id];
 		now.addr = 0;
@@ -100,9 +94,9 @@ static bool outlives(const struct vc_clone *c, const struct vc_block_life *b, si
 static int copy(struct vc_clone *c, const struct vc_event *e, size_t first, size_t end,
 		uint64_t size, struct vc_error *err)
 {
-	const struct vc_block_life *b = names_block(e) ? vc_clone_block(c, e->id) : NULL;
+	const struct vc_block_life *b = vc_event_of_block(e) ? vc_clone_block(c, e->id) : NULL;
 
-	if (!names_block(e))
+	if (!vc_event_of_block(e))
 		return vc_clone_event(c, e, err);
 	if (!b || b->event < first || b->event >= end)
 		return VC_OK; /* the recording's own free of an older block has happened already */

@@ -358,12 +358,6 @@ static int put_step(struct thaw *t, uint32_t site, uint64_t time, struct vc_erro
 						     err);
 }
 
-static bool of_block(const struct vc_event *e)
-{
-	return e->kind == VC_EV_ALLOC || e->kind == VC_EV_FREE || e->kind == VC_EV_FREE_DONE ||
-	       e->kind == VC_EV_USE;
-}
-
 /* What lasts beyond the copy and stands for nothing. */
 static int end_copy(struct thaw *t, const struct vc_event *like, struct vc_error *err)
 {
@@ -420,7 +414,7 @@ static int put_copy(struct thaw *t, const struct vc_event *like, uint32_t site,
 			break;
 		struct vc_event e = t->w->in[i];
 
-		if (e.device != t->w->device || !of_block(&e) || e.id >= t->ids)
+		if (e.device != t->w->device || !vc_event_of_block(&e) || e.id >= t->ids)
 			continue;
 		if (e.kind == VC_EV_ALLOC && !t->copy[e.id])
 			t->copy[e.id] = t->w->next_id++;
@@ -450,14 +444,16 @@ static int put_kept(struct thaw *t, uint32_t site, bool empty, struct vc_error *
 
 		if (e.device == t->w->device && e.kind >= VC_EV_HEAP_SEGMENT)
 			continue;
-		if (e.device == t->w->device && of_block(&e) && (i < t->from || i >= t->to))
+		if (e.device == t->w->device && vc_event_of_block(&e) &&
+		    (i < t->from || i >= t->to))
 			continue;
-		if (of_block(&e) && e.device == t->w->device && e.id < t->ids && t->of_id[e.id]) {
+		if (vc_event_of_block(&e) && e.device == t->w->device && e.id < t->ids &&
+		    t->of_id[e.id]) {
 			const struct old *o = &t->old[t->of_id[e.id] - 1];
 			if (o->copy)
 				e.id = o->copy;
 		}
-		e.addr = of_block(&e) ? 0 : e.addr;
+		e.addr = vc_event_of_block(&e) ? 0 : e.addr;
 		VC_TRY(put(t, e, err));
 		if (empty && i + 1 == t->end)
 			VC_TRY(put_step(t, site, e.time_ns, err));

@@ -64,11 +64,6 @@ int vc_budget_units(struct vc_budget *b, const struct vc_trace *t, struct vc_err
 
 /* ---- one of the two runs ---- */
 
-static void raise(uint64_t *most, uint64_t v)
-{
-	*most = v > *most ? v : *most;
-}
-
 /* So many bytes are allocated now. */
 static void note(struct walk *w)
 {
@@ -82,10 +77,10 @@ static void note(struct walk *w)
 		held += w->pass[i].held && i != w->in ? b->at[i].freed[w->way] : 0;
 	uint64_t need = (int64_t)w->live + held > 0 ? (uint64_t)((int64_t)w->live + held) : 0;
 	if (w->in != NONE)
-		raise(before >= w->in ? &b->at[w->in].need[w->way] :
+		vc_raise(before >= w->in ? &b->at[w->in].need[w->way] :
 					&b->at[w->in].hard[w->way], need);
 	else if (w->way == VC_BUDGET_KEEP)
-		raise(before ? &b->at[before - 1].between : &b->elsewhere, need);
+		vc_raise(before ? &b->at[before - 1].between : &b->elsewhere, need);
 }
 
 static int end_pass(struct passes *p, struct vc_error *err)
@@ -376,10 +371,10 @@ uint64_t vc_budget_peak(const struct vc_budget *b, const uint8_t *how)
 	for (size_t i = 0; i < b->n; i++) {
 		const struct vc_budget_unit *u = &b->at[i];
 
-		raise(&most, u->need[how[i]] > freed ? u->need[how[i]] - freed : 0);
-		raise(&most, u->hard[how[i]]);
+		vc_raise(&most, u->need[how[i]] > freed ? u->need[how[i]] - freed : 0);
+		vc_raise(&most, u->hard[how[i]]);
 		freed += (uint64_t)u->freed[how[i]];
-		raise(&most, u->between > freed ? u->between - freed : 0);
+		vc_raise(&most, u->between > freed ? u->between - freed : 0);
 	}
 	return most;
 }
@@ -399,9 +394,9 @@ uint64_t vc_budget_floor(const struct vc_budget *b, size_t *at, bool *behind)
 
 			if (!can(b, i, way))
 				continue;
-			raise(&need, u->hard[way]);
+			vc_raise(&need, u->hard[way]);
 			least = need < least ? need : least;
-			raise(&own, (uint64_t)u->freed[way]);
+			vc_raise(&own, (uint64_t)u->freed[way]);
 		}
 		freed += own;
 		uint64_t after = u->between > freed ? u->between - freed : 0;

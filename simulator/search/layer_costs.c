@@ -141,28 +141,23 @@ static int cut_all(struct reader *r, struct vc_error *err)
 
 /* ---- what is allocated ---- */
 
-static void raise(uint64_t *most, uint64_t v)
-{
-	*most = v > *most ? v : *most;
-}
-
 static void note(struct reader *r, const struct cut *at, uint64_t live)
 {
 	struct vc_layer_costs *c = r->c;
 
 	switch (at ? at->zone : ELSEWHERE) {
 	case FORWARD:
-		raise(&c->at[at->layer].need, live);
-		raise(&r->peak[at->layer], live);
+		vc_raise(&c->at[at->layer].need, live);
+		vc_raise(&r->peak[at->layer], live);
 		break;
 	case BACKWARD:
-		raise(&c->at[at->layer].need, live);
+		vc_raise(&c->at[at->layer].need, live);
 		break;
 	case BEHIND:
-		raise(&c->loss, live);
+		vc_raise(&c->loss, live);
 		break;
 	case ELSEWHERE:
-		raise(&c->elsewhere, live);
+		vc_raise(&c->elsewhere, live);
 		break;
 	}
 }
@@ -176,7 +171,7 @@ static void enter(struct reader *r, const struct cut *from, const struct cut *to
 	if (to->zone == BACKWARD) {
 		uint64_t extra = r->peak[to->layer] > r->start[to->layer] ?
 				 r->peak[to->layer] - r->start[to->layer] : 0;
-		raise(&r->c->at[to->layer].again, live + extra);
+		vc_raise(&r->c->at[to->layer].again, live + extra);
 	}
 	if (to->zone == FORWARD)
 		r->peak[to->layer] = 0;

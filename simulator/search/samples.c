@@ -29,12 +29,7 @@ static bool read_line(const char *p, uint64_t *length, uint64_t *samples)
 	return true;
 }
 
-static int by_length(const void *a, const void *b)
-{
-	const struct vc_sample_length *x = a, *y = b;
-
-	return (x->length > y->length) - (x->length < y->length);
-}
+VC_COMPARE(by_length, struct vc_sample_length, VC_ORDER(x->length, y->length))
 
 static void join(struct vc_samples *s)
 {

@@ -4,16 +4,6 @@
 
 #include "common/vec.h"
 
-static uint64_t up(uint64_t n, uint64_t by)
-{
-	return n / by + (n % by != 0);
-}
-
-static uint64_t min64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* ---- sizes ---- */
 static uint64_t gcd(uint64_t a, uint64_t b)
 {
@@ -67,10 +57,10 @@ int vc_kv_cache_init(struct vc_kv_cache *c, uint32_t blocks, uint64_t match, uin
 				       "of layers: --no-prefix-caching");
 		c->cap[g] = UINT64_MAX;
 		if (k->kind == VC_KV_SLIDING)
-			c->cap[g] = up(min64(k->window - 1 + in_flight, max_len),
+			c->cap[g] = vc_per(vc_least(k->window - 1 + in_flight, max_len),
 				       k->block_size) + 1;
 		else if (k->kind == VC_KV_CHUNKED)
-			c->cap[g] = up(min64(k->window + in_flight, max_len), k->block_size);
+			c->cap[g] = vc_per(vc_least(k->window + in_flight, max_len), k->block_size);
 	}
 	return vc_kv_init(&c->pool, blocks, err);
 }
@@ -147,7 +137,7 @@ static void trim_states(struct vc_kv_cache *c, struct vc_kv_table *t, uint64_t b
 		release_range(c, t, t->retired, last);
 		t->retired = last;
 	}
-	if (t->last_state && t->last_state < up(computed, block) && t->block[t->last_state - 1])
+	if (t->last_state && t->last_state < vc_per(computed, block) && t->block[t->last_state - 1])
 		release_range(c, t, t->last_state - 1, t->last_state);
 }
 
@@ -156,7 +146,7 @@ void vc_kv_trim(struct vc_kv_cache *c, struct vc_kv_owner *r, uint64_t computed)
 	for (size_t g = 0; g < c->groups; g++) {
 		const struct vc_kv_group *k = &c->group[g];
 		struct vc_kv_table *t = &r->table[g];
-		size_t last = (size_t)min64(skipped(k, computed) / k->block_size, t->n);
+		size_t last = (size_t)vc_least(skipped(k, computed) / k->block_size, t->n);
 		size_t first = last;
 
 		if (aligned(c, g)) {
@@ -184,7 +174,7 @@ uint64_t vc_kv_state_position(const struct vc_kv_cache *c, uint64_t tokens, uint
 {
 	uint64_t at = (c->eagle && c->rules.resent ? tokens : tokens - 1) / step * step;
 
-	return c->eagle ? at - min64(at, step) : at;
+	return c->eagle ? at - vc_least(at, step) : at;
 }
 
 bool vc_kv_state_within(uint64_t start, uint64_t end, uint64_t at, uint64_t hash, uint64_t block,
@@ -192,7 +182,7 @@ bool vc_kv_state_within(uint64_t start, uint64_t end, uint64_t at, uint64_t hash
 {
 	int64_t first = start ? (int64_t)((start - 1) / block) : -1;
 
-	return alignment && start % hash == 0 && (int64_t)up(end, block) - 2 > first &&
+	return alignment && start % hash == 0 && (int64_t)vc_per(end, block) - 2 > first &&
 	       start + hash <= at && at < end && (at - start) % alignment == 0;
 }
 
@@ -202,7 +192,7 @@ static uint64_t checkpoint_of(const struct vc_kv_cache *c, const struct vc_kv_gr
 			      uint64_t prefill_end)
 {
 	uint64_t at = vc_kv_state_position(c, end, c->rules.resent ? c->size.hit : c->size.hash);
-	uint64_t blocks = up(end, k->block_size), i = blocks - 2;
+	uint64_t blocks = vc_per(end, k->block_size), i = blocks - 2;
 
 	if (!k->checkpoint || end < prefill_end || blocks < 2 ||
 	    !vc_kv_state_within(start, end, at, c->size.hash, k->block_size, k->checkpoint))
@@ -213,7 +203,7 @@ static uint64_t checkpoint_of(const struct vc_kv_cache *c, const struct vc_kv_gr
 /* A draft model writes slots behind the tokens of a step. */
 static uint64_t slots(const struct vc_kv_cache *c, uint64_t tokens)
 {
-	return min64(tokens + c->lookahead, c->max_len);
+	return vc_least(tokens + c->lookahead, c->max_len);
 }
 
 static bool ends_within(const struct vc_kv_group *k, const struct vc_kv_hit *h, uint64_t found)
@@ -237,7 +227,7 @@ static int64_t wanted_states(struct vc_kv_cache *c, size_t g, struct vc_kv_owner
 {
 	const struct vc_kv_group *k = &c->group[g];
 	struct vc_kv_table *t = &r->table[g];
-	int64_t more = (int64_t)(up(tokens, k->block_size) + k->states) - (int64_t)h->n -
+	int64_t more = (int64_t)(vc_per(tokens, k->block_size) + k->states) - (int64_t)h->n -
 		       (int64_t)t->n, most;
 	bool partial = ends_within(k, h, r->computed + found) || t->partial;
 	uint64_t end = c->retention ? 0 :
@@ -248,7 +238,7 @@ static int64_t wanted_states(struct vc_kv_cache *c, size_t g, struct vc_kv_owner
 		more = (more > 0 ? more : 0) + 1;
 	if (!whole) {
 		t->checkpoint = at;
-		t->checkpoint_at = at ? (size_t)up(tokens, k->block_size) - 2 : 0;
+		t->checkpoint_at = at ? (size_t)vc_per(tokens, k->block_size) - 2 : 0;
 	}
 	most = 1 + partial + (at > 0);
 	if (!t->running || (at && !c->rules.resent))
@@ -269,9 +259,9 @@ static int64_t wanted_of(struct vc_kv_cache *c, size_t g, struct vc_kv_owner *r,
 		return wanted_states(c, g, r, tokens, found, h, whole);
 	if (!whole && k->kind != VC_KV_CROSS)
 		tokens = slots(c, tokens);
-	need = up(tokens, k->block_size) + (k->kind == VC_KV_STATE ? k->states : 0);
+	need = vc_per(tokens, k->block_size) + (k->kind == VC_KV_STATE ? k->states : 0);
 	if (whole)
-		need = min64(need, c->cap[g]);
+		need = vc_least(need, c->cap[g]);
 	if (t->tracked)
 		return need > t->n ? (int64_t)(need - t->n) : 0;
 	gone = skipped(k, r->computed + found) / k->block_size;
@@ -377,7 +367,7 @@ static bool take_states(struct vc_kv_cache *c, size_t g, struct vc_kv_owner *r, 
 {
 	const struct vc_kv_group *k = &c->group[g];
 	struct vc_kv_table *t = &r->table[g];
-	size_t states = (size_t)k->states, need = (size_t)up(tokens, k->block_size) + states;
+	size_t states = (size_t)k->states, need = (size_t)vc_per(tokens, k->block_size) + states;
 	size_t before = t->n, gone = need - states - 1, keep = t->checkpoint > 0;
 
 	if (need <= before && !t->partial && !keep) {
@@ -407,7 +397,7 @@ static bool take(struct vc_kv_cache *c, size_t g, struct vc_kv_owner *r, uint64_
 {
 	const struct vc_kv_group *k = &c->group[g];
 	struct vc_kv_table *t = &r->table[g];
-	size_t need = (size_t)(up(k->kind == VC_KV_CROSS ? tokens : slots(c, tokens),
+	size_t need = (size_t)(vc_per(k->kind == VC_KV_CROSS ? tokens : slots(c, tokens),
 				  k->block_size) + (k->kind == VC_KV_STATE ? k->states : 0));
 
 	if (aligned(c, g))
@@ -445,7 +435,7 @@ static uint64_t learnable(const struct vc_kv_cache *c, size_t g, uint64_t tokens
 		return tokens;
 	if (!c->size.fine)
 		n = tokens / c->size.scheduler * c->size.scheduler;
-	return n && c->group[g].eagle ? min64(tokens, n + c->group[g].block_size) : n;
+	return n && c->group[g].eagle ? vc_least(tokens, n + c->group[g].block_size) : n;
 }
 
 /* The last `need` blocks before `end` tokens, and `shift` more. */
@@ -462,7 +452,7 @@ static uint64_t again(const struct vc_kv_cache *c, uint64_t tokens)
 {
 	uint64_t at = tokens / c->size.scheduler * c->size.scheduler;
 
-	return c->eagle ? at - min64(at, c->size.scheduler) : tokens;
+	return c->eagle ? at - vc_least(at, c->size.scheduler) : tokens;
 }
 
 /* reachable_block_mask: whether any hit can end so that it needs block i. */
@@ -475,7 +465,7 @@ static bool reachable(const struct vc_kv_cache *c, size_t g, const struct vc_kv_
 	uint64_t shift = k->kind == VC_KV_SLIDING && k->eagle, need = 1;
 
 	if (k->kind == VC_KV_SLIDING)
-		need = up(k->window - 1, block) + shift;
+		need = vc_per(k->window - 1, block) + shift;
 	if (k->kind == VC_KV_STATE ? c->retention == VC_KV_DENSE || (step && per <= 1) :
 	    k->kind != VC_KV_SLIDING || c->size.hit % block || (step && need >= per))
 		return true;
@@ -497,7 +487,7 @@ static bool learn_full(struct vc_kv_cache *c, size_t g, struct vc_kv_owner *r, u
 	const struct vc_kv_group *k = &c->group[g];
 	struct vc_kv_table *t = &r->table[g];
 	size_t scale = (size_t)(k->block_size / c->size.hash);
-	size_t full = (size_t)min64(tokens / k->block_size, r->hashes / scale), from = t->cached;
+	size_t full = (size_t)vc_least(tokens / k->block_size, r->hashes / scale), from = t->cached;
 
 	*end = full;
 	if (from >= full)
@@ -537,7 +527,7 @@ static bool learn_tail(struct vc_kv_cache *c, size_t g, struct vc_kv_owner *r, u
 	uint64_t end = r->prompt - (c->rules.resent && !k->eagle), hash = c->size.hash;
 	size_t i;
 
-	end = min64(end / hash, r->hashes) * hash;
+	end = vc_least(end / hash, r->hashes) * hash;
 	i = (size_t)(end / k->block_size);
 	if (k->block_size == hash || !end || end > tokens || end % k->block_size == 0 ||
 	    i >= t->n || !t->block[i])
@@ -590,8 +580,8 @@ static bool learn_part_state(struct vc_kv_cache *c, size_t g, struct vc_kv_owner
 	else if (k->block_size == hash || tokens % k->block_size == 0)
 		return true;
 	else if (c->eagle)
-		end -= min64(end, hash);
-	i = (size_t)up(tokens, k->block_size) - 1;
+		end -= vc_least(end, hash);
+	i = (size_t)vc_per(tokens, k->block_size) - 1;
 	if (tokens != end || i >= t->n || !t->block[i] ||
 	    (c->rules.keyed_once && c->pool.entry[t->block[i]].hash &&
 	     c->pool.block[t->block[i]].tokens == tokens))

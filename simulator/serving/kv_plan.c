@@ -2,15 +2,7 @@
 /* kv_plan.c - get_kv_cache_groups and get_kv_cache_capacity of the releases. */
 #include "simulator/serving/kv_plan.h"
 
-static uint64_t up(uint64_t n, uint64_t by)
-{
-	return n / by + (n % by != 0);
-}
-
-static uint64_t min64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
+#include "common/vec.h"
 
 /* What a block of one kind of layers looks like before they are grouped. */
 struct page { uint64_t tokens, bytes; };
@@ -33,7 +25,7 @@ static uint64_t attention_block(const struct vc_kv_model *m, const struct vc_kv_
 		return v->block_size;
 	if (v->minor >= 21 && v->block_size > step)
 		step = v->block_size;
-	step *= up(state, step * token);
+	step *= vc_per(state, step * token);
 	return step > v->block_size ? step : v->block_size;
 }
 
@@ -121,15 +113,15 @@ static uint64_t most_blocks(const struct vc_kv_group *g, const struct vc_kv_serv
 {
 	switch (g->kind) {
 	case VC_KV_SLIDING:
-		return up(min64(g->window - 1 + in_flight, tokens), g->block_size) + 1;
+		return vc_per(vc_least(g->window - 1 + in_flight, tokens), g->block_size) + 1;
 	case VC_KV_CHUNKED:
-		return up(min64(g->window + in_flight, tokens), g->block_size);
+		return vc_per(vc_least(g->window + in_flight, tokens), g->block_size);
 	case VC_KV_STATE:
 		return (v->caching && v->minor >= 15 ? 2 : 1) + g->states;
 	case VC_KV_CROSS:
-		return up(v->encoder, g->block_size);
+		return vc_per(v->encoder, g->block_size);
 	default:
-		return up(tokens, g->block_size);
+		return vc_per(tokens, g->block_size);
 	}
 }
 
@@ -153,8 +145,8 @@ static int apart(const struct vc_kv_model *m, const struct vc_kv_server *v, stru
 	VC_TRY(unify(m, v, page, err));
 	p->block_bytes = page[0].bytes * size;
 	for (size_t i = 0; i < m->kinds; i++)
-		for (uint64_t n = up(m->of[i].n, size), at = 0; at < n; at++)
-			VC_TRY(add(p, m, v, i, page[i], up(m->of[i].n - at, n), err));
+		for (uint64_t n = vc_per(m->of[i].n, size), at = 0; at < n; at++)
+			VC_TRY(add(p, m, v, i, page[i], vc_per(m->of[i].n - at, n), err));
 	return VC_OK;
 }
 

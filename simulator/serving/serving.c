@@ -84,12 +84,6 @@ static bool hash_more(const struct vc_serving *s, struct vc_running *r,
 	return true;
 }
 
-/* ---- slots ---- */
-static uint64_t min64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* KVCacheManager.allocate_slots, with `found` known tokens for a request that is let in. 1: done;
  * 0: not enough free blocks. */
 static int allocate(struct vc_serving *s, struct vc_running *r, uint64_t more, uint64_t found,
@@ -103,14 +97,14 @@ static int allocate(struct vc_serving *s, struct vc_running *r, uint64_t more, u
 	if (admission && s->rules.watermark && s->runs)
 		spare = (int64_t)(s->k.watermark * (double)c->pool.n);
 	if (admission && s->rules.whole && !s->k.no_reserve &&
-	    vc_kv_wanted(c, &r->o, min64(r->o.tokens, s->k.max_len), found, true, true) + spare >
+	    vc_kv_wanted(c, &r->o, vc_least(r->o.tokens, s->k.max_len), found, true, true) + spare >
 	    (int64_t)c->pool.free)
 		return 0;
 	vc_kv_trim(c, &r->o, r->o.computed + found);
 	if (vc_kv_wanted(c, &r->o, tokens, found, admission, false) + spare > (int64_t)c->pool.free)
 		return 0;
 	VC_TRY(vc_kv_allocate(c, &r->o, tokens, found, admission, err));
-	VC_TRY(vc_kv_learn_blocks(c, &r->o, min64(tokens, r->o.tokens), err));
+	VC_TRY(vc_kv_learn_blocks(c, &r->o, vc_least(tokens, r->o.tokens), err));
 	s->now.operations++;
 	return 1;
 }
@@ -194,10 +188,10 @@ static uint64_t up_to_state(const struct vc_serving *s, const struct vc_running 
 	last = s->rules.resent ? vc_kv_state_position(c, o->tokens, block) :
 				 o->tokens / block * block;
 	if (!s->rules.resent && c->eagle)
-		last -= min64(last, block);
+		last -= vc_least(last, block);
 	if (within)
 		last = 0;
-	most = s->k.long_prefill ? min64(s->k.max_batch, s->k.long_prefill) : s->k.max_batch;
+	most = s->k.long_prefill ? vc_least(s->k.max_batch, s->k.long_prefill) : s->k.max_batch;
 	if (end < whole && (end / block * block > start || block <= most))
 		end = end / block * block;
 	if (c->size.fine && c->size.hash < c->size.scheduler && !within) {
@@ -205,7 +199,7 @@ static uint64_t up_to_state(const struct vc_serving *s, const struct vc_running 
 		if (s->rules.resent)
 			tail = vc_kv_state_position(c, o->prompt, c->size.hash);
 		else if (c->eagle)
-			tail -= min64(tail, c->size.hash);
+			tail -= vc_least(tail, c->size.hash);
 	}
 	const uint64_t stops[] = {
 		start % block && !within ? (start / block + 1) * block : 0,
@@ -218,7 +212,7 @@ static uint64_t up_to_state(const struct vc_serving *s, const struct vc_running 
 	most = end; /* the stops are compared with the end before any of them */
 	for (size_t i = 0; i < sizeof(stops) / sizeof(*stops); i++)
 		if (start < stops[i] && stops[i] < most)
-			end = min64(end, stops[i]);
+			end = vc_least(end, stops[i]);
 	return end > start ? end - start : 0;
 }
 
@@ -235,7 +229,7 @@ static int step_running(struct vc_serving *s, uint64_t threshold, uint64_t *budg
 
 		if (threshold && more > threshold)
 			more = threshold;
-		more = min64(min64(more, *budget - slots), s->k.max_len - 1 - r->o.computed);
+		more = vc_least(vc_least(more, *budget - slots), s->k.max_len - 1 - r->o.computed);
 		more = s->states ? up_to_state(s, r, more, 0) : more;
 		if (!more)
 			continue;
@@ -290,7 +284,7 @@ static int step_waiting(struct vc_serving *s, uint64_t threshold, uint64_t budge
 			break;
 		if (threshold && more > threshold)
 			more = threshold;
-		more = min64(more, budget - slots);
+		more = vc_least(more, budget - slots);
 		more = s->states ? up_to_state(s, r, more, found) : more;
 		if (!more)
 			break;
@@ -350,7 +344,7 @@ static bool take_tokens(struct vc_serving *s, struct vc_running *r,
 		r->o.tokens++;
 		s->now.generated++;
 	}
-	r->o.computed = min64(r->o.computed, r->o.tokens - 1);
+	r->o.computed = vc_least(r->o.computed, r->o.tokens - 1);
 	return is_done(s, r, rq);
 }
 

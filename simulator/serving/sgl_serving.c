@@ -26,11 +26,6 @@ struct vc_sgl_request {
 	bool holds, done;
 };
 
-static uint64_t min64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static uint64_t up(const struct vc_sgl_serving *s, uint64_t tokens)
 {
 	return (tokens + s->k.page - 1) / s->k.page;
@@ -168,7 +163,7 @@ static uint64_t still_new(const struct vc_sgl_request *r)
 {
 	uint64_t had = r->tokens - r->prompt;
 
-	return min64(r->most_new > had ? r->most_new - had : 0, MOST_NEW);
+	return vc_least(r->most_new > had ? r->most_new - had : 0, MOST_NEW);
 }
 
 static bool take(struct vc_sgl_serving *s, struct budget *b, uint32_t i, uint64_t more,
@@ -200,7 +195,7 @@ static bool continue_chunk(struct vc_sgl_serving *s, struct budget *b)
 	else
 		left = most;
 	b->cut = s->chunked;
-	return take(s, b, i, (uint64_t)left, b->cut ? 0 : min64(r->most_new, MOST_NEW));
+	return take(s, b, i, (uint64_t)left, b->cut ? 0 : vc_least(r->most_new, MOST_NEW));
 }
 
 enum admission { GO_ON, NO_TOKEN, OTHER, NO_MEMORY };
@@ -209,7 +204,7 @@ enum admission { GO_ON, NO_TOKEN, OTHER, NO_MEMORY };
 static enum admission admit(struct vc_sgl_serving *s, struct budget *b, uint32_t i)
 {
 	struct vc_sgl_request *r = &s->r[i];
-	uint64_t more = r->tokens - r->found, most_new = min64(r->most_new, MOST_NEW);
+	uint64_t more = r->tokens - r->found, most_new = vc_least(r->most_new, MOST_NEW);
 	int64_t pages = (int64_t)(up(s, more) * s->k.page);
 
 	if ((double)(more + still_new(r) + s->k.page) >= rest(s, b))
@@ -282,7 +277,7 @@ static struct budget open_budget(const struct vc_sgl_serving *s)
 	for (size_t k = 0; k < s->runs; k++) {
 		const struct vc_sgl_request *r = &s->r[s->running[k]];
 
-		b.total += (double)min64(r->most_new - (r->tokens - r->prompt), MOST_NEW) *
+		b.total += (double)vc_least(r->most_new - (r->tokens - r->prompt), MOST_NEW) *
 			   s->ratio;
 	}
 	return b;
@@ -529,7 +524,7 @@ int vc_sgl_output(struct vc_sgl_serving *s, struct vc_error *err)
 /* ---- from outside ---- */
 static uint64_t most_len(const struct vc_sgl_config *k)
 {
-	return min64(k->max_len, k->tokens) - 1;
+	return vc_least(k->max_len, k->tokens) - 1;
 }
 
 int vc_sgl_serving_init(struct vc_sgl_serving *s, const struct vc_sgl_config *k,
@@ -570,7 +565,7 @@ int vc_sgl_add(struct vc_sgl_serving *s, uint32_t i, struct vc_error *err)
 		"the requests", err);
 	s->r[i] = (struct vc_sgl_request){
 		.tokens = rq->prompt, .prompt = rq->prompt,
-		.most_new = min64(rq->output, most_len(&s->k) - rq->prompt - 1),
+		.most_new = vc_least(rq->output, most_len(&s->k) - rq->prompt - 1),
 	};
 	s->alive++;
 	VC_HAVE(know_pages(s, i) && append(&s->waiting, &s->waits, &s->waiting_cap, i),

@@ -237,7 +237,7 @@ static int compare_places(struct vc_control_run *t, const struct side *a, const 
 	return r;
 }
 
-static int peak_of(const struct vc_recording *rec, uint64_t *peak, struct vc_error *err)
+int vc_followed_peak(const struct vc_recording *rec, uint64_t *peak, struct vc_error *err)
 {
 	struct vc_result r;
 
@@ -264,9 +264,9 @@ int vc_control_compare(const struct vc_recording *recorded, const struct vc_reco
 			r = compare_places(out, &a, &b, err);
 	}
 	if (r == VC_OK)
-		r = peak_of(recorded, &out->recorded, err);
+		r = vc_followed_peak(recorded, &out->recorded, err);
 	if (r == VC_OK)
-		r = peak_of(run, &out->run, err);
+		r = vc_followed_peak(run, &out->run, err);
 	out->same &= out->recorded == out->run && !out->restreamed;
 	release(&a);
 	release(&b);

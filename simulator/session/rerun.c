@@ -62,16 +62,6 @@ static int open_run(const struct vc_run_options *opt, const char *path, struct v
 	return vc_verify(rec, &ask, err);
 }
 
-static int peak_of(const struct vc_recording *rec, uint64_t *peak, struct vc_error *err)
-{
-	struct vc_result r;
-
-	VC_TRY(vc_job_follow(rec, rec->torch, NULL, &r, err));
-	*peak = r.stats.peak_reserved;
-	vc_result_fini(&r);
-	return VC_OK;
-}
-
 static bool is_dry(const struct vc_recording *rec)
 {
 	return rec->meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED;
@@ -251,7 +241,7 @@ static int log_of(const struct vc_rerun *r, const struct vc_run_wish *wish, doub
 	if (rc == VC_OK)
 		rc = open_run(r->opt, ran.path, &rec, err);
 	if (rc == VC_OK)
-		rc = peak_of(&rec, &peak, err);
+		rc = vc_followed_peak(&rec, &peak, err);
 	vc_recording_close(&rec);
 	*out = log((double)(peak ? peak : 1));
 	return rc;
@@ -357,7 +347,7 @@ int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_
 	wish.seed = middle;
 	VC_TRY(r->opt->runner->run(r->opt, &wish, &out->ran, err));
 	VC_TRY(open_run(r->opt, out->ran.path, rec, err));
-	VC_TRY(peak_of(rec, &out->peak, err));
+	VC_TRY(vc_followed_peak(rec, &out->peak, err));
 	out->whole = play_card(r, card, rec);
 	if (r->seeds < 2 || out->least > out->peak)
 		out->least = out->peak;

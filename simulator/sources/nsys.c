@@ -121,13 +121,7 @@ static int on_gpu(void *arg, int64_t id, const struct vc_sqlite_value *v, struct
 	return VC_OK;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	return x->time != y->time ? (x->time > y->time) - (x->time < y->time) :
-				    (x->order > y->order) - (x->order < y->order);
-}
+VC_COMPARE(by_time, struct row, VC_THEN(VC_ORDER(x->time, y->time), VC_ORDER(x->order, y->order)))
 
 static int read_tables(struct vc_source *s, const struct vc_sqlite *db, struct vc_error *err)
 {

@@ -18,24 +18,12 @@ struct beat_of { size_t gap, count, equal, first; }; /* a sequence: its usual di
 VC_COMPARE(by_hash, struct word,
 	   VC_THEN(VC_ORDER(x->hash, y->hash), VC_ORDER(x->at, y->at)))
 
-static int by_size(const void *a, const void *b)
-{
-	size_t x = *(const size_t *)a, y = *(const size_t *)b;
-
-	return x < y ? -1 : x > y;
-}
+VC_COMPARE(by_size, size_t, VC_ORDER(*x, *y))
 
 /* By length of the period, then by how often. */
-static int by_gap(const void *a, const void *b)
-{
-	const struct beat_of *x = a, *y = b;
-
-	if (x->gap != y->gap)
-		return x->gap < y->gap ? -1 : 1;
-	if (x->count != y->count)
-		return x->count < y->count ? -1 : 1;
-	return x->first < y->first ? -1 : x->first > y->first;
-}
+VC_COMPARE(by_gap, struct beat_of,
+	   VC_THEN(VC_ORDER(x->gap, y->gap), VC_THEN(VC_ORDER(x->count, y->count),
+		   VC_ORDER(x->first, y->first))))
 
 static struct word *words(const struct vc_profile *p, size_t n)
 {

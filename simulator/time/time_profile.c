@@ -117,12 +117,7 @@ static int tokens(struct vc_profile *p, const struct vc_meta *meta, struct vc_er
 
 /* ---- measuring ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
+VC_COMPARE(by_value, double, VC_ORDER(*x, *y))
 
 static double median(double *at, size_t n)
 {

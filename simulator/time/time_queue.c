@@ -10,7 +10,7 @@
 
 #include "simulator/time/time_tempo.h"
 
-#include "common/sort.h"
+#include "common/vec.h"
 
 #define NOISE 100.0 /* ns by which such a gap varies */
 /* Of the time since the launch that was seen before it: an idle moment shorter than this is the
@@ -40,12 +40,7 @@ double vc_queue_step(const struct vc_queued *q, size_t n, double *idle)
 	return n ? step : 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
+VC_COMPARE(by_value, double, VC_ORDER(*x, *y))
 
 bool vc_queue_seen(const struct vc_profile *p, size_t i)
 {

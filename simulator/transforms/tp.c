@@ -2,6 +2,7 @@
 /* tp.c - what-if: tensor parallel. Matrices and their gradients and states are divided; activations
  * shrink as in Korthikanti et al. 2022, table 2: from 34 to 10 + 24/t parts, to 34/t with sequence
  * parallelism. An estimate. */
+#include "common/vec.h"
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/resize.h"
 
@@ -25,11 +26,6 @@ static int tp_open(struct vc_source *s, struct vc_error *err)
 	       vc_fail(err, VC_EUSAGE, "tp: ranks and element start at 1");
 }
 
-static uint64_t shard(uint64_t bytes, uint64_t ranks)
-{
-	return (bytes + ranks - 1) / ranks;
-}
-
 static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 {
 	const struct config *c = r->config;
@@ -37,7 +33,7 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 
 	switch ((enum vc_category)b->category) {
 	case VC_CAT_PARAMETER: case VC_CAT_GRADIENT: case VC_CAT_STATE: case VC_CAT_OPTIMIZER_TEMP:
-		return b->size / c->element < MATRIX ? b->size : shard(b->size, c->ranks);
+		return b->size / c->element < MATRIX ? b->size : vc_per(b->size, c->ranks);
 	case VC_CAT_ACTIVATION: case VC_CAT_FORWARD_TEMP: case VC_CAT_BACKWARD_TEMP:
 		return b->size <= 512 ?
 			       b->size :

@@ -64,16 +64,6 @@ static int zero_open(struct vc_source *s, struct vc_error *err)
 	return VC_OK;
 }
 
-static uint64_t shard(uint64_t bytes, uint64_t ranks)
-{
-	return (bytes + ranks - 1) / ranks;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* ---- ZeroRedundancyOptimizer: states of whole tensors, shared out ---- */
 
 static uint64_t redundancy(struct vc_resize *r, const struct vc_block_life *b)
@@ -82,7 +72,7 @@ static uint64_t redundancy(struct vc_resize *r, const struct vc_block_life *b)
 
 	switch ((enum vc_category)b->category) {
 	case VC_CAT_STATE: case VC_CAT_OPTIMIZER_TEMP:
-		return c->stage ? shard(b->size, c->ranks) : b->size;
+		return c->stage ? vc_per(b->size, c->ranks) : b->size;
 	default: return b->size;
 	}
 }
@@ -162,14 +152,14 @@ static int drop_parameters(struct zero *z, const struct vc_event *e, struct vc_e
 
 static uint64_t floats(const struct zero *z)
 {
-	return config_of(z)->offload ? 0 : 4 * shard(z->values, config_of(z)->ranks);
+	return config_of(z)->offload ? 0 : 4 * vc_per(z->values, config_of(z)->ranks);
 }
 
 /* The float shard, for 16 bit by way of one, and what initialises the states. */
 static int master(struct zero *z, const struct vc_event *e, struct vc_error *err)
 {
 	const struct config *c = config_of(z);
-	uint64_t id, mine = shard(z->values, c->ranks);
+	uint64_t id, mine = vc_per(z->values, c->ranks);
 
 	if (c->element == 2 && c->stage < 3)
 		VC_TRY(pass(z, e, 2 * mine, err));
@@ -180,7 +170,7 @@ static int master(struct zero *z, const struct vc_event *e, struct vc_error *err
 static int wrap(struct zero *z, const struct vc_event *e, struct vc_error *err)
 {
 	const struct config *c = config_of(z);
-	uint64_t id, flat = z->values * c->element, mine = shard(z->values, c->ranks) * c->element;
+	uint64_t id, flat = z->values * c->element, mine = vc_per(z->values, c->ranks) * c->element;
 
 	z->wrapped = true;
 	if (c->stage < 3) {
@@ -222,7 +212,7 @@ static int reduce(struct zero *z, const struct vc_event *e, struct vc_error *err
 	z->opens = 0;
 	z->filled = 0;
 	if (!z->averaged && c->stage < 3 && c->stage && !c->offload)
-		VC_TRY(put(z, e, shard(z->values, c->ranks) * c->element, &z->averaged, err));
+		VC_TRY(put(z, e, vc_per(z->values, c->ranks) * c->element, &z->averaged, err));
 	return VC_OK;
 }
 
@@ -330,9 +320,9 @@ static int born(struct vc_resize *r, const struct vc_block_life *b, const struct
 static int step(struct zero *z, const struct vc_event *e, struct vc_error *err)
 {
 	const struct config *c = config_of(z);
-	uint64_t mine = shard(z->values, c->ranks), flat = 0, id,
+	uint64_t mine = vc_per(z->values, c->ranks), flat = 0, id,
 		 largest = z->r.largest / c->element;
-	uint64_t part = c->stage == 3 ? shard(largest, c->ranks) : least(mine, largest);
+	uint64_t part = c->stage == 3 ? vc_per(largest, c->ranks) : vc_least(mine, largest);
 
 	if (!c->offload)
 		VC_TRY(pass(z, e, 8 * part, err));

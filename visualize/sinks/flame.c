@@ -51,7 +51,7 @@ static void draw_box(struct drawing *d, const struct vc_flame_node *n, int x, in
 		vc_svg_put(s, "<title>%e</title>", text);
 		s->titles++;
 	}
-	vc_svg_rect(s, n->depth ? vc_theme_pale(vc_flame_slot(n)) : "card rim", b, 0);
+	vc_svg_rect(s, n->depth ? vc_theme_pale(vc_slot_most(n->of_slot)) : "card rim", b, 0);
 	if (w >= 500)
 		vc_svg_say(s, text, x + 60, b.y + 165, n->depth < 2 ? VC_T_STRONG : VC_T_SMALL,
 			   VC_START, "fg", b.w - 110);
@@ -93,7 +93,7 @@ static int leaves(struct drawing *d, int y)
 		const struct vc_flame_node *v = &d->f.node[leaf[i]];
 
 		y += 240;
-		vc_svg_rect(&d->page.svg, vc_theme_slot(vc_flame_slot(v)),
+		vc_svg_rect(&d->page.svg, vc_theme_slot(vc_slot_most(v->of_slot)),
 			    (struct vc_box){ VC_MARGIN, y - 110, 130, 130 }, 25);
 		snprintf(text, sizeof(text), "%s%s%s", v->name, v->blocks > 1 ? " \xC3\x97" : "",
 			 v->blocks > 1 ? vc_format_count(v->blocks, many) : "");

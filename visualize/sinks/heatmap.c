@@ -4,7 +4,7 @@
 
 #include "visualize/scene.h"
 
-#include "common/sort.h"
+#include "common/vec.h"
 
 enum { MOST = 32, FEW = 8, CELL = 560, LEFT = 2300, NARROW_LEFT = 1500 };
 
@@ -32,12 +32,7 @@ static size_t row_of(struct drawing *d, const char *name)
 	return d->rows++;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
+VC_COMPARE(by_value, double, VC_ORDER(*x, *y))
 
 static void find_columns(struct drawing *d, const struct vc_result *runs, size_t n)
 {

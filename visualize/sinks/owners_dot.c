@@ -40,7 +40,8 @@ static void put_graph(const struct vc_own_graph *g, struct vc_output *out)
 		put_quoted(out, n->name);
 		vc_output_printf(out, "\\n%s  %s\", fillcolor=\"%s\"];\n",
 				 vc_format_bytes(n->bytes, a),
-				 vc_format_percent(n->bytes, g->bytes, b), fill[vc_own_slot(n)]);
+				 vc_format_percent(n->bytes, g->bytes, b),
+				 fill[vc_slot_most(n->of_slot)]);
 	}
 	for (size_t i = 0; i < g->edges; i++)
 		vc_output_printf(out, "\tn%u -> n%u [label=\"%s\", bytes=%llu];\n", g->edge[i].from,

@@ -4,7 +4,7 @@
 
 #include "visualize/scene.h"
 
-#include "common/sort.h"
+#include "common/vec.h"
 
 enum { SERIES = 4, BARS = 400, SIDE = 2500, LEFT = 800, PLOT_HEIGHT = 3600 };
 
@@ -62,14 +62,8 @@ static int find_series(struct drawing *d, const struct vc_result *r)
 	return d->series_n++;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const struct bar *x = a, *y = b;
-
-	if (x->value < y->value || x->value > y->value)
-		return x->value < y->value ? -1 : 1;
-	return x->series - y->series;
-}
+VC_COMPARE(by_value, struct bar,
+	   VC_THEN(VC_ORDER(x->value, y->value), VC_ORDER(x->series, y->series)))
 
 static void collect(struct drawing *d, const struct vc_result *runs, size_t n)
 {

@@ -1,6 +1,7 @@
 #!/bin/sh
 # rooms.sh - lines of code per room, without blank lines and comments, and the share of the whole.
 # -m prints a Markdown table, -c nothing but fails when a room holds more than a quarter of the whole.
+# -o REVISION counts lines only that stood in that revision already (git blame; moved lines did).
 # -u REVISION writes the table into docs/architecture.md, with the lines that each room had in that revision of git.
 if [ "$1" = -u ]; then
 	[ -n "$2" ] || { echo "rooms: -u wants the revision to compare with" >&2; exit 2; }
@@ -24,6 +25,17 @@ if [ "$1" = -u ]; then
 		cat "$before/page.new" > docs/architecture.md
 	exit
 fi
+if [ "$1" = -o ]; then
+	[ -n "$2" ] || { echo "rooms: -o wants the revision" >&2; exit 2; }
+	old=$(mktemp -d); trap 'rm -rf "$old"' EXIT
+	mkdir "$old/scripts"; cp scripts/rooms.sh "$old/scripts"
+	git ls-files | grep -v '^tests/\|^docs/\|^scripts/' | grep '\.\([ch]\|def\|css\|js\|py\|txt\|awk\)$' | while read -r f; do
+		mkdir -p "$(dirname "$old/$f")" # what came later begins with \001
+		git blame -s -M -C "$2"..HEAD -- "$f" | awk '{ new = !/^\^/; sub(/^[^)]*\) ?/, ""); print (new ? "\001" : "") $0 }' > "$old/$f"
+	done
+	(cd "$old" && scripts/rooms.sh)
+	exit
+fi
 rooms='vramcast.c commands common page tracer allocator nullgpu visualize visualize/sinks python python/vramcast
 	simulator/replay simulator/sources simulator/models simulator/observers simulator/transforms
 	simulator/anatomy simulator/rewrite simulator/predict simulator/session simulator/search
@@ -33,7 +45,7 @@ rooms='vramcast.c commands common page tracer allocator nullgpu visualize visual
 count() { awk '
 	FNR == 1 { inside = 0; python = FILENAME ~ /\.(py|txt|awk)$/ }
 	{
-		s = $0
+		s = $0; new = sub(/^\001/, "", s)
 		if (python) sub(/^[ \t]*#.*/, "", s)
 		else {
 			out = ""
@@ -46,7 +58,7 @@ count() { awk '
 			}
 			s = out
 		}
-		if (s ~ /[^ \t]/) n++
+		if (!new && s ~ /[^ \t]/) n++
 	}
 	END { print n + 0 }' "$@" /dev/null; }
 

@@ -99,15 +99,15 @@ check-findings: all ## every sentence and number said of every recording that sh
 	TMP=$$t VRAMCAST=$(BUILD)/vramcast python3 tests/findings/check.py --mutate
 .PHONY: check-findings
 
-# Deliberate mistakes, one at a time: does a test notice? QUICK=1, ROOM=x, MOST=N, JOBS=2 (tests/mutations/run.sh)
+# Deliberate mistakes, one at a time: does a test notice? QUICK=1, ROOM=x, MOST=N, JOBS=2 (tests/mutations/run.py)
 # SEED=7 draws new ones, N=60 of them, in place of the list (tests/mutations/draw.py).
 MUTATIONS ?= tests/mutations/list
 check-mutations: ## are deliberate mistakes noticed by the tests? prints a table per room (SEED=7 N=60: new ones)
 	$(Q)mkdir -p $(BUILD); $(if $(SEED),python3 tests/mutations/draw.py $(SEED) $(N) > $(BUILD)/mutations)
-	$(Q)CC='$(CC)' OUT=$(BUILD)/mutations.md tests/mutations/run.sh $(if $(SEED),$(BUILD)/mutations,$(MUTATIONS))
+	$(Q)CC='$(CC)' OUT=$(BUILD)/mutations.md python3 tests/mutations/run.py $(if $(SEED),$(BUILD)/mutations,$(MUTATIONS))
 check-constants: ## the same with every named number of a recognition rule halved and doubled
 	$(Q)mkdir -p $(BUILD); tests/mutations/constants.sh > $(BUILD)/constants
-	$(Q)QUICK=1 CC='$(CC)' OUT=$(BUILD)/constants.md tests/mutations/run.sh $(BUILD)/constants
+	$(Q)QUICK=1 CC='$(CC)' OUT=$(BUILD)/constants.md python3 tests/mutations/run.py $(BUILD)/constants
 .PHONY: check-mutations check-constants
 
 # ---- the real allocator as judge (needs network once; caches outside the tree) ----

@@ -1,5 +1,5 @@
 #!/bin/sh
-# constants.sh - every named number of the rooms that recognise something, halved and doubled: a list for run.sh.
+# constants.sh - every named number of the rooms that recognise something, halved and doubled: a list for run.py.
 # A number is named by an enum, a #define or a static const. Left out is what decides no answer of a recording within its
 # bound: a line whose comment says "bounds a table", "bounds time", "bounds memory" or, of doubles, "bounds rounding".
 for f in simulator/anatomy/*.[ch] simulator/predict/*.[ch] simulator/rewrite/*.[ch] simulator/transforms/*.[ch]; do

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""draw.py SEED [N] - N (60) mistakes drawn by chance from all rooms, one operator each: a list for run.sh.
+"""draw.py SEED [N] - N (60) mistakes drawn by chance from all rooms, one operator each: a list for run.py.
 
 Rooms are drawn as often as they have lines, each at least once; the same seed and tree give the same list.
-Left out is what decides nothing by itself: constants, messages, checks, and the heads of loops."""
+Left out is what decides nothing by itself: constants, messages, checks, and the heads of loops; and bounds of what is the
+same on both sides of them (the larger of two that are equal, the sign of zero)."""
 import random
 import re
 import subprocess
@@ -16,16 +17,33 @@ DECIDES = re.compile(r"(if|while|return|else if)\b|[a-z][\w.\[\]>-]* (=|\+=|-=) 
 NOTHING = re.compile(r"/\*|\*|#|static |const static|for |case |assert|VC_TRY|.*(printf|vc_error|vc_say|\t|\")")
 
 
+OPERAND = r"[\w.\[\]]+(?:->[\w.\[\]]+)*"
+
+
+def is_same(code, at, following):
+    """a < b ? a : b, a < 0 ? -a : a, and if (a > b) b = a: where both are equal they do the same."""
+    a, b = re.search(rf"(?:^|[(,=?:] ?|return ){OPERAND}$", code[:at]), re.match(f" [<>]=? ({OPERAND})", code[at:])
+    if not a or not b:
+        return False
+    a, b, rest = re.search(f"{OPERAND}$", a.group()).group(), b.group(1), code[at + b.end():]
+    if rest == ")":
+        return following in (f"{a} = {b};", f"{b} = {a};")
+    x, y = re.escape(a), re.escape(b)
+    same = f"{x} : {y}|{y} : {x}" + (f"|-{x} : {x}|{x} : -{x}" if b == "0" else "")
+    return bool(re.match(rf" \? (?:{same})(?:$|[;),]| >)", rest))
+
+
 def mutations(path):
     with open(path) as file:
         lines = [line.strip() for line in file]
-    for line in lines:
+    for line, following in zip(lines, lines[1:] + [""]):
         code = line.split("/*")[0]
         if NOTHING.match(line) or not DECIDES.match(line) or sum(line in other for other in lines) != 1:
             continue
         for old, new in CHANGES:
             for found in re.finditer(re.escape(old), code):
-                yield line, line[:found.start()] + new + line[found.end():]
+                if old.strip("<>= ") or not is_same(code, found.start(), following):
+                    yield line, line[:found.start()] + new + line[found.end():]
 
 
 def main():

@@ -42,6 +42,7 @@ named "an input that has both orders has that of the other tensors" << LIST
 2 9.19.0 forward f32 nhwc 4x64x1x1 16x64x3x3 4x16x1x1 1x1 1x1 1x1
 3 9.19.0 forward f32 nchw 4x1x8x8 16x1x3x3 4x16x8x8 1x1 1x1 1x1
 4 9.19.0 forward f32 nhwc 4x1x8x8 16x1x3x3 4x16x8x8 1x1 1x1 1x1
+5 9.19.0 forward f32 nhwc 4x64x1x1 16x64x1x1 4x16x1x1 1x1 0x0 1x1
 LIST
 convolutions kept
 named "plans outlive the descriptors they were made from" << LIST

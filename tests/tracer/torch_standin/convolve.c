@@ -264,6 +264,9 @@ static void either(void)
 	once(&p, 3000);
 	p.order[2] = LAST;
 	once(&p, 4000);
+	p = (struct problem){ FORWARD, FLOAT, 4, { 4, 64, 1, 1 }, { 16, 64, 1, 1 }, { 4, 16, 1, 1 },
+		{ 1, 1 }, { 0, 0 }, { 1, 1 }, { FIRST, FIRST, FIRST }, .gap = 0 };
+	once(&p, 5000);
 }
 
 /* None of these is one plain convolution. */

@@ -7,6 +7,7 @@
 #include "simulator/predict/allocations.h"
 #include "simulator/advise/call_sites.h"
 
+enum { OFTEN = 8 }; /* times that a ratio of sizes must turn up to say by what all grew */
 #define NOT_SITES_BELOW 0.5 /* share matched below which call sites are taken to be incomparable */
 
 const char *vc_diff_kind_name(enum vc_diff_kind k)
@@ -54,6 +55,32 @@ static double recorded_ratio(const struct vc_meta *a, const struct vc_meta *b)
 	return 0;
 }
 
+VC_COMPARE(by_ratio, double, VC_ORDER(*x, *y))
+
+/* Match by the ratio of sizes that turns up most often in what is matched by now. */
+static int match_commonest(struct pair *p, struct vc_error *err)
+{
+	double *ratio = malloc((p->m[0].n + 1) * sizeof(*ratio)), best = 0;
+	size_t n = 0, most = OFTEN - 1;
+
+	VC_HAVE(ratio, "the alignment", err);
+	for (size_t i = 0; i < p->m[0].n; i++)
+		if (p->match[i] != VC_UNMATCHED && p->m[0].take[i].size)
+			ratio[n++] = (double)p->m[1].take[p->match[i]].size /
+				     (double)p->m[0].take[i].size;
+	vc_sort(ratio, n, sizeof(*ratio), by_ratio);
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && ratio[end] == ratio[i];)
+			end++;
+		if (end - i <= most || ratio[i] == 1)
+			continue;
+		most = end - i;
+		best = ratio[i];
+	}
+	free(ratio);
+	return best > 0 ? match(p, best, err) : VC_OK;
+}
+
 static size_t shorter(const struct pair *p)
 {
 	return p->m[0].n < p->m[1].n ? p->m[0].n : p->m[1].n;
@@ -72,6 +99,8 @@ static int match_best(struct pair *p, struct vc_diff *d, struct vc_error *err)
 	}
 	for (size_t i = 0; r == VC_OK && guess[i] > 0 && p->matched < shorter(p); i++)
 		r = match(p, guess[i], err);
+	if (r == VC_OK && p->matched < shorter(p))
+		r = match_commonest(p, err);
 	d->by_site = true;
 	if (r < 0 || (double)p->matched >= NOT_SITES_BELOW * (double)shorter(p))
 		return r;

@@ -3,9 +3,7 @@
  *
  * First Myers' O(ND) difference over pairs whose sizes a known law relates exactly, in windows so
  * that neither time nor memory depends on how different the rest is; then, inside the holes that
- * remain, a small dynamic program that also takes sizes that merely could belong together. Ratios
- * that turn up again and again there (n = (side/16)^2 + 1 tokens gives 101/50) are laws not known
- * beforehand: they are added and the first step is repeated once. */
+ * remain, a small dynamic program that also takes sizes that merely could belong together. */
 
 #include "simulator/predict/align.h"
 #include "common/vec.h"
@@ -13,7 +11,6 @@
 enum {
 	WINDOW = 1200,      /* differences before the best path is committed; bounds time */
 	HOLE = 4000000,     /* cells of a hole for the dynamic program; bounds time */
-	OFTEN = 8,          /* times a ratio must turn up to count as a law */
 	OTHER_LIVES = 50,   /* one in so many blocks may live longer or shorter in a counterpart */
 };
 
@@ -249,66 +246,15 @@ static int fill_holes(const struct pair *p, struct vc_error *err)
 	return 0;
 }
 
-/* ---- laws nobody told us ---- */
-
-static int by_ratio(const void *x, const void *y)
-{
-	double a = *(const double *)x, b = *(const double *)y;
-
-	return a < b ? -1 : a > b;
-}
-
-/* Add the ratios that turned up often among the matches; returns how many, < 0: no memory. */
-static int learn(const struct pair *p, struct vc_ratios *r)
-{
-	double *ratio = malloc(sizeof(*ratio) * (p->na + 1));
-	size_t n = 0;
-	int added = 0;
-
-	if (!ratio)
-		return VC_ENOMEM;
-	for (size_t i = 0; i < p->na; i++)
-		if (p->match[i] != VC_UNMATCHED && p->a[i].size > 4096 &&
-		    !related(r, p->a[i].size, p->b[p->match[i]].size))
-			ratio[n++] = (double)p->b[p->match[i]].size / (double)p->a[i].size;
-	vc_sort(ratio, n, sizeof(*ratio), by_ratio);
-	for (size_t i = 0, end; i < n && r->n < VC_RATIOS; i = end) {
-		for (end = i + 1; end < n && fabs(ratio[end] - ratio[i]) < 1e-12;)
-			end++;
-		if (end - i < OFTEN)
-			continue;
-		r->at[r->n++] = ratio[i];
-		added++;
-	}
-	free(ratio);
-	return added;
-}
-
-static int align(const struct pair *p, struct vc_ratios *r, struct vc_error *err)
-{
-	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < p->na; i++)
-			p->match[i] = VC_UNMATCHED;
-		int rc = difference(p, err);
-		if (!rc)
-			rc = fill_holes(p, err);
-		if (rc || pass)
-			return rc;
-		int added = learn(p, r);
-		if (added < 0)
-			return vc_nomem(err, "the alignment of two recordings");
-		if (!added)
-			break;
-	}
-	return 0;
-}
-
 int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
-	     struct vc_ratios *r, uint32_t *match, struct vc_error *err)
+	     const struct vc_ratios *r, uint32_t *match, struct vc_error *err)
 {
 	const struct pair p = { .a = a, .b = b, .na = na, .nb = nb, .r = r, .match = match };
 
-	return align(&p, r, err);
+	for (size_t i = 0; i < na; i++)
+		match[i] = VC_UNMATCHED;
+	VC_TRY(difference(&p, err));
+	return fill_holes(&p, err);
 }
 
 static size_t holes(const uint32_t *match, size_t n)
@@ -345,13 +291,11 @@ static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b
 	int rc = next ? VC_OK : vc_nomem(err, "the alignment of two recordings");
 
 	for (size_t k = 0; !rc && k < sizeof(by_degree) / sizeof(*by_degree); k++) {
-		struct vc_ratios r = by_degree[k];
-
 		if (k && !holes(match, na))
 			break; /* nothing is better */
 		if (k == 2 && alone(a, na, match) < POWERS_FROM)
 			break; /* small numbers are powers of small ratios by chance too often */
-		rc = vc_align(a, na, b, nb, &r, k ? next : match, err);
+		rc = vc_align(a, na, b, nb, &by_degree[k], k ? next : match, err);
 		if (!rc && k && holes(next, na) < holes(match, na))
 			memcpy(match, next, na * sizeof(*match));
 	}

@@ -12,18 +12,17 @@ struct vc_take {
 	uint32_t life;   /* allocations made while it lived; UINT32_MAX: to the end */
 };
 
-enum { VC_RATIOS = 32 }; /* bounds a table */
+enum { VC_RATIOS = 5 }; /* bounds a table */
 
-/* Size ratios b/a that a known law explains ({1, R, R*R} for one parameter), found ones added. */
+/* Size ratios b/a that a known law explains ({1, R, R*R} for one parameter). */
 struct vc_ratios { double at[VC_RATIOS]; size_t n; };
 
 #define VC_UNMATCHED UINT32_MAX
 
 /* Match a[0..na) with b[0..nb), in order, sizes related by one of the ratios wherever possible.
- * match[i] = index into b or VC_UNMATCHED. Ratios that many neighbours share are added to *r.
- * Errors: VC_ENOMEM. */
+ * match[i] = index into b or VC_UNMATCHED. Errors: VC_ENOMEM. */
 int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
-	     struct vc_ratios *r, uint32_t *match, struct vc_error *err);
+	     const struct vc_ratios *r, uint32_t *match, struct vc_error *err);
 
 /* The better of two matchings for a parameter whose values are `ratio` (b / a) apart: with squares
  * of it as a law, and without; but for the allocations that `skip` says of a or b (NULL: none). */

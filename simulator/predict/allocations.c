@@ -3,6 +3,7 @@
  * trace. */
 #include "simulator/predict/allocations.h"
 
+#include "common/hash.h"
 #include "common/torch_names.h"
 #include "common/vec.h"
 
@@ -63,17 +64,13 @@ static int read_lasting(struct vc_allocations *m, struct vc_error *err)
 	return 0;
 }
 
-static uint64_t mix(uint64_t h, uint64_t v)
+static uint64_t text_hash(const struct vc_meta *meta, uint32_t string)
 {
-	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
-	return h ^ (h >> 29);
-}
+	const char *s = string < meta->strings ? meta->string[string] : "";
+	const char *folder = strrchr(s, '/');
 
-static uint64_t text_hash(uint64_t h, const char *s)
-{
-	for (; *s; s++)
-		h = mix(h, (unsigned char)*s);
-	return h;
+	s = folder ? folder + 1 : s;
+	return vc_hash_bytes(s, strlen(s));
 }
 
 int vc_allocations_name(struct vc_allocations *m, const uint32_t *line, struct vc_error *err)
@@ -84,17 +81,15 @@ int vc_allocations_name(struct vc_allocations *m, const uint32_t *line, struct v
 	VC_HAVE(h, "the call sites of a recording", err);
 	for (size_t i = 1; i < meta->frames; i++) {
 		const struct vc_frame *f = &meta->frame[i];
-		const char *file = f->file < meta->strings ? meta->string[f->file] : "";
-		const char *base = strrchr(file, '/');
 
 		h[i] = f->parent < i ? h[f->parent] : 0;
 		/* it goes another way for small tensors than for large ones */
 		if (vc_frame_roles(meta, (uint32_t)i, VC_NAME_DRY_RUN))
 			continue;
-		h[i] = mix(h[i], (line ? line[i] : f->line) + 1);
-		h[i] = text_hash(h[i], base ? base + 1 : file);
-		h[i] = text_hash(h[i],
-				 f->function < meta->strings ? meta->string[f->function] : "") | 1;
+		const uint64_t all[] = { h[i], line ? line[i] : f->line,
+					 text_hash(meta, f->file), text_hash(meta, f->function) };
+
+		h[i] = vc_hash_bytes(all, sizeof(all)) | 1;
 	}
 	for (size_t i = 0; i < m->n; i++) {
 		uint32_t at = m->trace->ev[m->event[i]].site;
@@ -147,12 +142,7 @@ int vc_allocations_init(struct vc_allocations *m, const struct vc_trace *t, uint
 
 void vc_allocations_fini(struct vc_allocations *m)
 {
-	free(m->take);
-	free(m->event);
-	free(m->born);
-	free(m->died);
-	free(m->of_id);
-	free(m->lasting);
+	VC_FREE(m->take, m->event, m->born, m->died, m->of_id, m->lasting);
 	*m = (struct vc_allocations){ 0 };
 }
 

@@ -32,22 +32,14 @@ static bool read_label(const char *label, struct vc_conv_key *k)
 /* Of all that does not follow a parameter: not the number of samples, nor sides. */
 static uint64_t group_of(const struct vc_convolution *c)
 {
-	int64_t all[5 + 2 * VC_CONVOLUTION_SIZES + 3 * VC_CONVOLUTION_SPATIAL], *at = all;
+	struct vc_convolution like = *c;
+	char text[VC_PLANS_KEY];
 
-	*at++ = c->direction;
-	*at++ = c->type;
-	*at++ = c->channels_last;
-	*at++ = c->n;
-	*at++ = c->x[1];
-	for (int i = 0; i < VC_CONVOLUTION_SIZES; i++)
-		*at++ = c->w[i];
-	*at++ = c->y[1];
-	for (int i = 0; i < VC_CONVOLUTION_SPATIAL; i++) {
-		*at++ = c->stride[i];
-		*at++ = c->pad[i];
-		*at++ = c->dilation[i];
-	}
-	return vc_hash_bytes(all, (size_t)(at - all) * sizeof(*all));
+	for (int i = 0; i < c->n; i++)
+		if (i != 1)
+			like.x[i] = like.y[i] = 1;
+	vc_convolution_text(&like, "", text);
+	return vc_hash_bytes(text, strlen(text));
 }
 
 struct reading {
@@ -249,28 +241,20 @@ struct vc_conv_answers vc_convolutions_hold(const struct vc_answers *from,
 
 /* ---- the same convolution in another recording ---- */
 
-/* Which of its group a key is, in order of their first time, and of how many. */
-static size_t rank(const struct vc_convolutions *c, size_t key, size_t *of)
-{
-	size_t before = 0;
-
-	*of = 0;
-	for (size_t i = 0; i < c->keys; i++) {
-		before += i < key && c->key[i].group == c->key[key].group;
-		*of += c->key[i].group == c->key[key].group;
-	}
-	return before;
-}
-
 uint32_t vc_convolutions_match(const struct vc_convolutions *c, size_t key,
 			       const struct vc_convolutions *other)
 {
-	size_t mine, theirs = 0, at = rank(c, key, &mine), found = VC_UNMATCHED;
+	size_t before = 0, mine = 0, theirs = 0;
+	uint32_t found = VC_UNMATCHED;
 
+	for (size_t i = 0; i < c->keys; i++) {
+		before += i < key && c->key[i].group == c->key[key].group;
+		mine += c->key[i].group == c->key[key].group;
+	}
 	for (size_t i = 0; i < other->keys; i++)
-		if (other->key[i].group == c->key[key].group && theirs++ == at)
-			found = i;
-	return theirs == mine ? (uint32_t)found : VC_UNMATCHED;
+		if (other->key[i].group == c->key[key].group && theirs++ == before)
+			found = (uint32_t)i;
+	return theirs == mine ? found : VC_UNMATCHED;
 }
 
 /* ---- at another value ---- */

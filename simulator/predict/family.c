@@ -13,7 +13,7 @@
 #include "simulator/predict/scaling.h"
 
 const char *const vc_rule_names[VC_RULES] = {
-	[VC_RULE_SIDES] = "sides of pictures", [VC_RULE_SIMILAR] = "most similar allocation",
+	[VC_RULE_SIMILAR] = "most similar allocation",
 	[VC_RULE_SUMS] = "buffers of row sums",
 	[VC_RULE_NAMED] = "algorithms of cuDNN", [VC_RULE_STEPS] = "data of steps",
 };
@@ -89,11 +89,23 @@ static int find_plans(struct vc_family *f, struct vc_error *err)
 	return VC_OK;
 }
 
-static int read_all(struct vc_family *f, struct vc_error *err)
+static int read_all(struct vc_family *f, const struct vc_trace *const *t, size_t n, uint16_t device,
+		    struct vc_error *err)
 {
+	f->m = calloc(n, sizeof(*f->m));
+	f->x = calloc(n, sizeof(*f->x));
+	f->view = calloc(n, sizeof(*f->view));
+	f->steps = calloc(n, sizeof(*f->steps));
+	f->plan = calloc(n, sizeof(*f->plan));
+	f->conv = calloc(n, sizeof(*f->conv));
+	VC_HAVE(f->m && f->x && f->view && f->steps && f->plan && f->conv,
+		"the family of recordings", err);
+	for (f->simulated = true; f->n < n; f->n++) {
+		VC_TRY(vc_allocations_init(&f->m[f->n], t[f->n], device, err));
+		f->simulated &= t[f->n]->meta->how[VC_CAP_NULL_GPU] != VC_HOW_ABSENT;
+	}
 	VC_TRY(find_plans(f, err));
 	VC_TRY(find_axes(f, err));
-	VC_TRY(vc_pinned_read(f, err));
 	f->recorded = vc_workspace_card(f->m, f->n, &f->card_known);
 	return VC_OK;
 }
@@ -103,30 +115,13 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 {
 	struct vc_family *f = calloc(1, sizeof(*f));
 
-	if (f) {
-		f->m = calloc(n, sizeof(*f->m));
-		f->x = calloc(n, sizeof(*f->x));
-		f->view = calloc(n, sizeof(*f->view));
-		f->steps = calloc(n, sizeof(*f->steps));
-		f->plan = calloc(n, sizeof(*f->plan));
-		f->conv = calloc(n, sizeof(*f->conv));
-		pthread_mutex_init(&f->lock, NULL);
-		f->without = without;
-		f->simulated = true;
-	}
-	if (!f || !f->m || !f->x || !f->view || !f->steps || !f->plan || !f->conv) {
+	if (!f) {
 		vc_nomem(err, "the family of recordings");
-		vc_family_free(f);
 		return NULL;
 	}
-	for (; f->n < n; f->n++) {
-		if (vc_allocations_init(&f->m[f->n], t[f->n], device, err)) {
-			vc_family_free(f);
-			return NULL;
-		}
-		f->simulated &= t[f->n]->meta->how[VC_CAP_NULL_GPU] != VC_HOW_ABSENT;
-	}
-	if (read_all(f, err) == VC_OK)
+	pthread_mutex_init(&f->lock, NULL);
+	f->without = without;
+	if (read_all(f, t, n, device, err) == VC_OK)
 		return f;
 	vc_family_free(f);
 	return NULL;
@@ -143,7 +138,6 @@ void vc_family_free(struct vc_family *f)
 		free(f->plan[i]);
 		vc_convolutions_fini(&f->conv[i]);
 	}
-	vc_pinned_fini(f);
 	VC_FREE(f->m, f->x, f->view, f->steps, f->plan, f->conv);
 	pthread_mutex_destroy(&f->lock);
 	free(f);

@@ -75,7 +75,6 @@ struct vc_answers {
 
 /* Rules that an ablation leaves out (make check-rules). */
 enum vc_rule {
-	VC_RULE_SIDES,     /* sides of pictures: lines in their squares, borders */
 	VC_RULE_SIMILAR,   /* what stands alone takes the law of the most similar allocation */
 	VC_RULE_SUMS,      /* buffers of sums over rows */
 	VC_RULE_NAMED,     /* workspace of convolutions is what cuDNN names */

@@ -55,25 +55,12 @@ static bool pure(const struct vc_sample *s, size_t n, struct vc_law *out)
 	return exact(out, s, n);
 }
 
-/* The law of degree one (in x, in x*x or in x*x*x) through two samples. */
-static struct vc_law line(const struct vc_sample *p, const struct vc_sample *q, unsigned side)
+static struct vc_law line(const struct vc_sample *p, const struct vc_sample *q)
 {
-	struct vc_law l = { .kind = VC_LAW_AFFINE };
-	double power = side > 2 ? 3 : side ? 2 : 1, u = pow(p->x, power), v = pow(q->x, power);
-	double slope = (q->y - p->y) / (v - u);
+	double slope = (q->y - p->y) / (q->x - p->x);
 
-	l.a = p->y - slope * u;
-	if (side > 2)
-		l.d = slope;
-	else if (side)
-		l.c = slope;
-	else
-		l.b = slope;
-	if (!side) {
-		l.from = p->x;
-		l.to = q->x;
-	}
-	return l;
+	return (struct vc_law){ .kind = VC_LAW_AFFINE, .a = p->y - slope * p->x, .b = slope,
+				.from = p->x, .to = q->x };
 }
 
 static struct vc_law curve(const struct vc_sample *s)
@@ -93,7 +80,7 @@ static struct vc_law curve(const struct vc_sample *s)
  * becomes smaller than it was seen. */
 static struct vc_law step(const struct vc_sample *s, size_t n)
 {
-	struct vc_law l = line(&s[n - 2], &s[n - 1], 0);
+	struct vc_law l = line(&s[n - 2], &s[n - 1]);
 
 	if (s[n - 1].y < s[n - 2].y) {
 		l = (struct vc_law){ .a = s[n - 2].y };
@@ -117,23 +104,23 @@ static bool too_steep(const struct vc_law *l, double x)
 
 /* A line through two samples is as good as known where it is one in x + k, k whole: a class token,
  * a word more. */
-static bool is_shifted(const struct vc_law *l, unsigned side)
+static bool is_shifted(const struct vc_law *l)
 {
-	double slope = side > 2 ? l->d : side ? l->c : l->b, k = l->a / slope;
+	double k = l->a / l->b;
 
-	return slope > 0 && is_whole(k) && (side || fabs(k) <= SHIFTED);
+	return l->b > 0 && is_whole(k) && fabs(k) <= SHIFTED;
 }
 
-static struct vc_law fit(const struct vc_sample *s, size_t n, unsigned side)
+static struct vc_law fit(const struct vc_sample *s, size_t n)
 {
 	struct vc_law l;
 
 	if (pure(s, n, &l))
 		return l;
-	l = line(&s[n - 2], &s[n - 1], side);
+	l = line(&s[n - 2], &s[n - 1]);
 	if (s[n - 1].y < s[n - 2].y)
 		return step(s, n);
-	if (exact(&l, s, n) && (n > 2 || side || !too_steep(&l, s[0].x)))
+	if (exact(&l, s, n) && (n > 2 || !too_steep(&l, s[0].x)))
 		return l;
 	if (n == 2) {
 		double u = s[0].y / s[0].x, v = s[1].y / s[1].x;
@@ -144,36 +131,28 @@ static struct vc_law fit(const struct vc_sample *s, size_t n, unsigned side)
 	}
 	l = curve(s + n - 3);
 	/* Any three samples lie on a curve: whole bytes for each unit and each pair make it one. */
-	if (l.c > 0 && exact(&l, s, n) &&
-	    (side || n > 3 || (is_whole(2 * l.b) && is_whole(2 * l.c))) && (l.b >= 0 || side))
+	if (l.c > 0 && l.b >= 0 && exact(&l, s, n) &&
+	    (n > 3 || (is_whole(2 * l.b) && is_whole(2 * l.c))))
 		return l;
 	return step(s, n);
 }
 
-struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, unsigned side)
+struct vc_law vc_law_fit(const struct vc_sample *s, size_t n)
 {
 	struct vc_law l;
 
 	if (n == 1)
 		return (struct vc_law){ .kind = VC_LAW_ALONE, .a = s[0].y };
-	l = fit(s, n, side);
-	switch (l.kind) {
-	case VC_LAW_AFFINE:
-		l.sure = n > 2 || is_shifted(&l, side);
-		break;
-	case VC_LAW_CURVE:
-		l.sure = n > 3 || (n > 2 && fabs(l.a) < 1) || (side && n > 1);
-		break;
-	default:
-		l.sure = l.kind != VC_LAW_STEP;
-	}
+	l = fit(s, n);
+	l.sure = l.kind == VC_LAW_AFFINE ? n > 2 || is_shifted(&l) :
+		 l.kind == VC_LAW_CURVE  ? n > 3 || (n > 2 && fabs(l.a) < 1) :
+					   l.kind != VC_LAW_STEP;
 	return l;
 }
 
-double vc_law_end(const struct vc_law *l, const struct vc_sample *own, double degree, double x,
-		  bool high)
+double vc_law_end(const struct vc_law *l, const struct vc_sample *own, double x, bool high)
 {
-	double at = vc_law_at(l, x), kept = own->y, grown = own->y * pow(x / own->x, degree);
+	double at = vc_law_at(l, x), kept = own->y, grown = own->y * x / own->x;
 	double miss = at * l->residual / fmax(own->y, vc_law_at(l, own->x));
 
 	if (l->sure || l->kind == VC_LAW_ALONE)

@@ -8,7 +8,7 @@ enum vc_law_kind {
 	VC_LAW_CONST,     /* the same everywhere */
 	VC_LAW_LINEAR,    /* proportional to x */
 	VC_LAW_QUADRATIC, /* proportional to x*x, x^3 or x^4 */
-	VC_LAW_AFFINE,    /* a + b*x, or a + c*x*x where the family has squares only */
+	VC_LAW_AFFINE,    /* a + b*x */
 	VC_LAW_CURVE,     /* a + b*x + c*x*x through three recordings */
 	VC_LAW_STEP,      /* none of these: another algorithm was chosen; held up, never down */
 	VC_LAW_ALONE      /* one recording only */
@@ -21,21 +21,18 @@ struct vc_law {
 	double a, b, c, d, e; /* y = a + b*x + c*x^2 + d*x^3 + e*x^4 */
 	double least;         /* never below this many bytes */
 	double residual;      /* largest miss on the samples, bytes */
-	double from, to;      /* a line in x through two samples: where they are; else 0 */
+	double from, to;      /* a line: where the two samples are that it goes through */
 	bool sure;            /* exact on more samples than it has coefficients */
 };
 
 /* Fit the lowest-degree law that is exact on all samples (ascending x, n >= 1); when none is, the
- * one through the samples nearest to the largest x. `side`: 1 or 2, the parameter is a side whose
- * square counts (no size of the family is linear in it, some are quadratic); 3: a volume's, whose
- * cube counts. */
-struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, unsigned side);
+ * one through the samples nearest to the largest x. */
+struct vc_law vc_law_fit(const struct vc_sample *s, size_t n);
 double vc_law_at(const struct vc_law *l, double x); /* bytes, at least 1 */
 
 /* The smallest or the largest size there that the samples allow: of a law that is not sure also
- * what the sample `own` says by itself, as it is and in proportion (to x^degree). */
-double vc_law_end(const struct vc_law *l, const struct vc_sample *own, double degree, double x,
-		  bool high);
+ * what the sample `own` says by itself, as it is and in proportion. */
+double vc_law_end(const struct vc_law *l, const struct vc_sample *own, double x, bool high);
 /* Of a line through two samples: another law through both, a power of x (`counts`) or one with x*x.
  */
 double vc_law_other(const struct vc_law *l, bool counts, double x);

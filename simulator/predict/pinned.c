@@ -17,29 +17,20 @@ bool vc_pinned_is(const struct vc_meta *m, const struct vc_event *e)
 	       !strcmp(m->string[e->label], VC_LABEL_PINNED);
 }
 
-int vc_pinned_read(struct vc_family *f, struct vc_error *err)
+/* Sizes of one recording's pinned allocations, in order, and how many; NULL: nobody wants them. */
+static size_t read_sizes(const struct vc_allocations *m, double *size)
 {
-	f->pinned = calloc(f->n, sizeof(*f->pinned));
-	VC_HAVE(f->pinned, "pinned memory of a recording", err);
-	for (size_t k = 0; k < f->n; k++) {
-		const struct vc_trace *t = f->m[k].trace;
-		struct vc_pinned *p = &f->pinned[k];
+	const struct vc_trace *t = m->trace;
+	size_t n = 0;
 
-		for (size_t i = 0; i < t->n; i++) {
-			if (t->ev[i].device != f->m[k].device || !vc_pinned_is(t->meta, &t->ev[i]))
-				continue;
-			VC_HAVE(vc_vec_one(p->size, p->n), "pinned memory of a recording", err);
-			p->size[p->n++] = (double)t->ev[i].size;
-		}
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->ev[i].device != m->device || !vc_pinned_is(t->meta, &t->ev[i]))
+			continue;
+		if (size)
+			size[n] = (double)t->ev[i].size;
+		n++;
 	}
-	return VC_OK;
-}
-
-void vc_pinned_fini(struct vc_family *f)
-{
-	for (size_t k = 0; f->pinned && k < f->n; k++)
-		free(f->pinned[k].size);
-	free(f->pinned);
+	return n;
 }
 
 static double next_power(double v)
@@ -61,26 +52,29 @@ static double size_at(struct vc_sample *s, size_t n, double x)
 	if (powers)
 		return unit * next_power(x);
 	vc_sort(s, n, sizeof(*s), by_x);
-	l = vc_law_fit(s, n, 0);
+	l = vc_law_fit(s, n);
 	return vc_law_at(&l, x);
 }
 
 uint64_t *vc_pinned_sizes(const struct vc_family *f, size_t base, const double *at)
 {
-	const struct vc_pinned *p = f->pinned;
-	bool alike = f->axes == 1 && f->n > 1 && f->n <= SAMPLES && p[0].n;
-	uint64_t *out;
+	size_t n = read_sizes(&f->m[base], NULL);
+	bool alike = f->axes == 1 && f->n > 1 && f->n <= SAMPLES && n && at[0] != f->x[base][0];
 
-	for (size_t k = 1; alike && k < f->n; k++)
-		alike = p[k].n == p[0].n;
-	out = alike ? malloc(p[base].n * sizeof(*out)) : NULL;
-	for (size_t i = 0; out && i < p[base].n; i++) {
-		struct vc_sample s[SAMPLES];
+	for (size_t k = 0; alike && k < f->n; k++)
+		alike = read_sizes(&f->m[k], NULL) == n;
+	double *size = alike ? malloc(n * f->n * sizeof(*size)) : NULL;
+	uint64_t *out = size ? malloc(n * sizeof(*out)) : NULL;
+
+	for (size_t k = 0; out && k < f->n; k++)
+		read_sizes(&f->m[k], size + k * n);
+	for (size_t i = 0; out && i < n; i++) {
+		struct vc_sample s[SAMPLES] = { { 0, 0 } };
 
 		for (size_t k = 0; k < f->n; k++)
-			s[k] = (struct vc_sample){ f->x[k][0], p[k].size[i] };
-		out[i] = at[0] == f->x[base][0] ? (uint64_t)p[base].size[i] :
-						  vc_size_of(size_at(s, f->n, at[0]));
+			s[k] = (struct vc_sample){ f->x[k][0], size[k * n + i] };
+		out[i] = vc_size_of(size_at(s, f->n, at[0]));
 	}
+	free(size);
 	return out;
 }

@@ -79,15 +79,6 @@ static bool at_target(const struct vc_family *f, size_t base, uint32_t key, bool
 	       vc_convolutions_plan(&there_say, own, &there, tried, bytes);
 }
 
-static void borrow(struct vc_borrowed *out, const struct vc_conv_call *call, uint64_t bytes)
-{
-	out->named++;
-	if (call->block != VC_UNMATCHED)
-		out->size[call->block] = bytes + 1;
-	else if (bytes)
-		out->added[out->n++] = (struct vc_borrowed_new){ call->event, bytes };
-}
-
 int vc_borrowed_make(struct vc_family *f, size_t base, const struct vc_target *target,
 		    struct vc_borrowed *out, struct vc_error *err)
 {
@@ -112,8 +103,14 @@ int vc_borrowed_make(struct vc_family *f, size_t base, const struct vc_target *t
 		if (*s == ASK)
 			*s = at_target(f, base, call->key, call->tried, target, &bytes) ?
 				     SAID + bytes : NOBODY;
-		if (*s != NOBODY)
-			borrow(out, call, *s - SAID);
+		if (*s == NOBODY)
+			continue;
+		bytes = *s - SAID;
+		out->named++;
+		if (call->block != VC_UNMATCHED)
+			out->size[call->block] = bytes + 1;
+		else if (bytes)
+			out->added[out->n++] = (struct vc_borrowed_new){ call->event, bytes };
 	}
 	free(said);
 	return VC_OK;

@@ -115,33 +115,13 @@ static size_t samples(const struct vc_family *f, const struct vc_scaling *v, siz
 	return n;
 }
 
-/* Does the axis act through its square only (the side of an image), or its cube (of a volume)? 0:
- * neither. */
-static unsigned side_of(const struct vc_family *f, const struct vc_scaling *v, size_t base,
-			size_t axis)
-{
-	struct vc_sample s[SAMPLES];
-	size_t linear = vc_family_uses(f, VC_RULE_SIDES) ? 0 : SIZE_MAX / 16;
-	size_t square = 0, cube = 0;
-
-	for (size_t i = 0; i < f->m[base].n; i++) {
-		size_t n = samples(f, v, base, axis, i, s);
-		struct vc_law l = vc_law_fit(s, n, 0);
-
-		linear += n > 1 && l.kind == VC_LAW_LINEAR;
-		square += n > 1 && l.kind == VC_LAW_QUADRATIC && !(l.d > 0);
-		cube += n > 1 && l.kind == VC_LAW_QUADRATIC && l.d > 0;
-	}
-	return square + cube <= 8 * linear ? 0 : cube > 8 * square ? 3 : 2;
-}
-
-static struct vc_law fit_one(const struct vc_family *f, size_t base, unsigned side, size_t i,
+static struct vc_law fit_one(const struct vc_family *f, size_t base, size_t i,
 			     const struct vc_sample *s, size_t n)
 {
 	const struct vc_step_sizes *p = &f->steps[base];
 
 	if (n < 2 || !vc_step_sizes_has(p, i))
-		return vc_law_fit(s, n, side);
+		return vc_law_fit(s, n);
 	return vc_law_fit_means(s, n, p->sigma[p->place[i] - 1] / sqrt((double)p->steps));
 }
 
@@ -150,23 +130,21 @@ static void fit_all(const struct vc_family *f, struct vc_scaling *v, size_t base
 	const struct vc_allocations *b = &f->m[base];
 	struct vc_sample s[SAMPLES];
 
-	for (size_t a = 0; a < f->axes; a++) {
-		v->side[a] = side_of(f, v, base, a);
+	for (size_t a = 0; a < f->axes; a++)
 		for (size_t i = 0; i < b->n; i++) {
 			size_t n = samples(f, v, base, a, i, s);
 			struct vc_law *l = &v->law[a * b->n + i];
 
-			*l = fit_one(f, base, v->side[a], i, s, n);
+			*l = fit_one(f, base, i, s, n);
 			if (l->kind == VC_LAW_ALONE && vc_family_has_partner(f, base, a))
 				v->origin[i] = VC_ALONE;
 		}
-	}
 }
 
 /* Two samples are all that shows it. */
 static bool is_line(const struct vc_law *l)
 {
-	return l->kind == VC_LAW_AFFINE && !l->sure && l->from > 0;
+	return l->kind == VC_LAW_AFFINE && !l->sure;
 }
 
 /* Where many sizes are lines, they are lines, or another law through both samples. */
@@ -184,7 +162,7 @@ static double law_end(const struct vc_family *f, const struct vc_scaling *v, siz
 
 		return high ? fmax(line, other) : fmax(1, fmin(line, other));
 	}
-	return vc_law_end(l, &own, v->side[a] ? v->side[a] : 1, at, high);
+	return vc_law_end(l, &own, at, high);
 }
 
 static bool is_moving(const struct vc_law *l)

@@ -31,7 +31,6 @@ struct vc_target {
 /* What one recording, taken as the base, knows through the others. */
 struct vc_scaling {
 	bool ready;
-	unsigned side[VC_AXES];  /* see vc_law_fit */
 	uint32_t **match;        /* per recording, per allocation of the base; NULL: the base */
 	struct vc_law *law;      /* per axis and allocation */
 	uint8_t *origin;         /* enum vc_origin by allocation */
@@ -63,7 +62,6 @@ struct vc_family {
 	const struct vc_answers *answers; /* lent, or NULL */
 	bool simulated;          /* all of them were made on the null GPU, which asks cuDNN, too */
 	struct vc_conv_answers held; /* these, held against the recordings; from NULL: not yet */
-	struct vc_pinned { double *size; size_t n; } *pinned; /* by recording: see pinned.c */
 	struct vc_reduction_card recorded;
 	bool card_known;
 	unsigned without;        /* see vc_family_new */
@@ -108,10 +106,8 @@ double vc_single_factor(enum vc_single how, const char *name, double x, double a
 
 /* ---- pinned.c: pinned memory of the host follows laws, too ---- */
 
-int vc_pinned_read(struct vc_family *f, struct vc_error *err);
-void vc_pinned_fini(struct vc_family *f);
 bool vc_pinned_is(const struct vc_meta *m, const struct vc_event *e);
-/* By allocation of the base, the caller's; NULL: not alike in all recordings. */
+/* By pinned allocation of the base, the caller's; NULL: as recorded, where not all are alike. */
 uint64_t *vc_pinned_sizes(const struct vc_family *f, size_t base, const double *at);
 
 /* ---- plans.c: what a noted convolution borrows for one call. cuDNN picks one of several ways to

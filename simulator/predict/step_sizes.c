@@ -229,37 +229,39 @@ static void judge(struct vc_step_sizes *s, double *y)
 	s->vary = vary > SHARE * all;
 }
 
+static int make_room(struct vc_step_sizes *s, size_t n, const struct steps *t,
+		     struct vc_error *err)
+{
+	s->steps = t->n;
+	s->places = (uint32_t)t->step[t->reference].n;
+	s->place = calloc(n + 1, sizeof(*s->place));
+	s->step = malloc((n + 1) * sizeof(*s->step));
+	s->size = calloc((t->n + 1) * (s->places + 1), sizeof(*s->size));
+	s->mean = calloc(s->places + 1, sizeof(*s->mean));
+	s->sigma = calloc(s->places + 1, sizeof(*s->sigma));
+	VC_HAVE(s->place && s->step && s->size && s->mean && s->sigma, "the steps of a recording",
+		err);
+	memset(s->step, 0xff, n * sizeof(*s->step)); /* NO_STEP */
+	return VC_OK;
+}
+
 static int read_steps(struct vc_step_sizes *s, const struct vc_allocations *m,
 		      const struct vc_anatomy *a, struct vc_error *err)
 {
 	struct steps t = { .n = a->iterations - 1 };
-	double *y = NULL;
-	int rc = VC_OK;
+	double *y = calloc(t.n + 1, sizeof(*y));
+	int rc;
 
 	t.list = malloc((m->n + 1) * sizeof(*t.list));
 	t.step = calloc(t.n + 1, sizeof(*t.step));
-	y = calloc(t.n + 1, sizeof(*y));
-	if (t.list && t.step && y)
+	rc = t.list && t.step && y ? VC_OK : vc_nomem(err, "the steps of a recording");
+	if (!rc) {
 		deal(&t, a, m->n);
-	else
-		rc = vc_nomem(err, "the steps of a recording");
-	if (rc == VC_OK) {
-		s->steps = t.n;
-		s->places = (uint32_t)t.step[t.reference].n;
-		s->place = calloc(m->n + 1, sizeof(*s->place));
-		s->step = malloc((m->n + 1) * sizeof(*s->step));
-		s->size = calloc((t.n + 1) * (s->places + 1), sizeof(*s->size));
-		s->mean = calloc(s->places + 1, sizeof(*s->mean));
-		s->sigma = calloc(s->places + 1, sizeof(*s->sigma));
-		if (!s->place || !s->step || !s->size || !s->mean || !s->sigma)
-			rc = vc_nomem(err, "the steps of a recording");
+		rc = make_room(s, m->n, &t, err);
 	}
-	if (rc == VC_OK)
-		for (size_t i = 0; i < m->n; i++)
-			s->step[i] = NO_STEP;
-	for (size_t g = 0; rc == VC_OK && g <= t.n; g++)
+	for (size_t g = 0; !rc && g <= t.n; g++)
 		rc = place_one(s, m, &t, g, err);
-	if (rc == VC_OK) {
+	if (!rc) {
 		judge(s, y);
 		for (size_t g = 0; g < t.n; g++) /* how many blocks there are varies, too */
 			y[g] = fmax(1, bytes(m, &t, g));

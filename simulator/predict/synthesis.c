@@ -23,7 +23,7 @@ struct make {
 				    * vary */
 	uint64_t *sized;           /* bytes + 1 by allocation, once asked for; before: 0 */
 	struct vc_borrowed borrowed; /* workspace that cuDNN names */
-	size_t workspace;          /* the last row sum that came */
+	const struct vc_workspace *sum; /* the last row sum that came */
 	size_t near;               /* where the last row sum was found */
 	uint64_t next_id;
 	uint64_t skip[2];          /* ids of buffers that the target does not ask for */
@@ -47,8 +47,7 @@ static uint64_t kept_size(const struct make *k, size_t i)
 	double size = (double)k->b->take[i].size, up = 1;
 
 	for (size_t a = 0; a < k->f->axes; a++)
-		up *= pow(k->target->at[a] / k->f->x[k->base][a],
-			  k->v->side[a] ? k->v->side[a] : 1);
+		up *= k->target->at[a] / k->f->x[k->base][a];
 	return vc_size_of(size * (k->bound == VC_BOUND_HIGH ? fmax(1, up) : 1) + 0.5);
 }
 
@@ -144,18 +143,6 @@ static bool is_dropped(const struct make *k, const struct vc_event *e)
 	       (e->kind == VC_EV_MARK || vc_event_is_evidence(e));
 }
 
-static int emit(struct make *k, const struct vc_event *e, uint64_t addr, uint64_t size,
-		struct vc_error *err)
-{
-	struct vc_trace *t = k->out;
-
-	VC_HAVE(vc_vec_room(t->ev, t->cap, t->n + 1), "the events of a prediction", err);
-	t->ev[t->n] = *e;
-	t->ev[t->n].addr = addr;
-	t->ev[t->n++].size = size;
-	return VC_OK;
-}
-
 /* What the recording did not need and the target does: asked for and given back at once, the last
  * one first. */
 static int borrow(struct make *k, const struct vc_event *like, const uint64_t *size, int n,
@@ -195,13 +182,13 @@ static int owner(struct make *k, const struct vc_workspace *s, const struct vc_e
 	return 0;
 }
 
-/* The row sum that allocation i begins, or VC_UNMATCHED. */
-static uint32_t sum_at(struct make *k, size_t i)
+/* The row sum that allocation i begins, or NULL. */
+static const struct vc_workspace *sum_at(struct make *k, size_t i)
 {
 	const struct vc_workspaces *l = &k->v->workspace; /* in order of their owners */
-	size_t from = k->near = vc_first_from_near(l->at, l->n, owner, i, k->near);
 
-	return from < l->n && l->at[from].owner == i ? (uint32_t)from : VC_UNMATCHED;
+	k->near = vc_first_from_near(l->at, l->n, owner, i, k->near);
+	return k->near < l->n && l->at[k->near].owner == i ? &l->at[k->near] : NULL;
 }
 
 /* Is allocation i not made at the target? */
@@ -212,29 +199,23 @@ static bool is_none(const struct make *k, size_t i, uint64_t size)
 
 static int one_alloc(struct make *k, const struct vc_event *from, size_t i, struct vc_error *err)
 {
-	const struct vc_workspaces *l = &k->v->workspace;
-	uint32_t at = sum_at(k, i);
-	uint64_t size;
-
-	if (k->skipping && k->v->origin[i] == VC_BY_ROWS) {
-		k->skip[--k->skipping] = from->id;
-		return 0;
-	}
-	if (k->v->origin[i] == VC_BY_ROWS)
-		size = l->at[k->workspace].owner + 1 == i ? k->partial : k->semaphores;
-	else
-		size = size_of(k, i);
-	if (is_none(k, i, size))
-		return 0;
-	if (at == VC_UNMATCHED)
-		return emit(k, from, 0, size, err);
+	const struct vc_workspace *sum = sum_at(k, i);
+	bool buffer = k->v->origin[i] == VC_BY_ROWS;
 	struct vc_event e = *from;
 
+	if (k->skipping && buffer) {
+		k->skip[--k->skipping] = e.id;
+		return 0;
+	}
 	e.addr = 0;
-	e.size = size;
-	VC_TRY(emit(k, &e, 0, size, err));
-	k->workspace = at;
-	return owner(k, &l->at[at], &e, err);
+	e.size = !buffer ? size_of(k, i) : k->sum->owner + 1 == i ? k->partial : k->semaphores;
+	if (is_none(k, i, e.size))
+		return 0;
+	VC_TRY(vc_trace_append(k->out, &e, 1, err));
+	if (!sum)
+		return VC_OK;
+	k->sum = sum;
+	return owner(k, sum, &e, err);
 }
 
 VC_COMPARE(by_event, struct vc_borrowed_new, VC_ORDER(x->event, y->event))
@@ -252,7 +233,7 @@ static uint64_t borrows(const struct make *k, size_t event)
 /* at: which of the events e is. */
 static int one_event(struct make *k, const struct vc_event *e, size_t at, struct vc_error *err)
 {
-	uint64_t size = e->size;
+	struct vc_event to = *e;
 
 	if (e->kind == VC_EV_PLAN) { /* what was computed as recorded is not what is predicted */
 		uint64_t bytes = e->device == k->b->device ? borrows(k, at) : 0;
@@ -270,13 +251,13 @@ static int one_event(struct make *k, const struct vc_event *e, size_t at, struct
 			return 0;
 		uint32_t a = alloc_of(k, e->id);
 		if (a)
-			size = size_of(k, a - 1);
-		if (a && is_none(k, a - 1, size))
+			to.size = size_of(k, a - 1);
+		if (a && is_none(k, a - 1, to.size))
 			return 0;
 	}
 	if (k->pinned && vc_pinned_is(k->b->trace->meta, e))
-		size = k->pinned[k->pins++];
-	return emit(k, e, e->addr, size, err);
+		to.size = k->pinned[k->pins++];
+	return vc_trace_append(k->out, &to, 1, err);
 }
 
 /* Events for as long as `most` more than there are now may be too many. */

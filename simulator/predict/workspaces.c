@@ -16,9 +16,7 @@ enum {
 	BACK = 6000,             /* allocations looked back at for a live block */
 	WIDEST = 1 << 20,        /* bytes of the largest bias gradient */
 	WIDTHS = 64,             /* row sums looked at to tell the card; bounds a table */
-	CAST = 6,                /* allocations from a gradient in half precision to its casts */
 	BORROWED = 65536,        /* bytes: no workspace is smaller */
-	NEAR = 64,               /* allocations that one look back serves, on either side */
 };
 
 /* Bytes of the two buffers for that many rows; false: none. */
@@ -122,31 +120,6 @@ static uint32_t behind(const struct vc_allocations *m, const double *grows, uint
 	return i;
 }
 
-/* Under autocast a gradient is cast as soon as it is made: a weight's and a bias's of twice the
- * bytes of those just before are no second layer. */
-static bool is_cast(const struct vc_allocations *m, const double *grows, uint32_t weight,
-		    uint32_t i)
-{
-	bool vector = false, matrix = false;
-
-	for (uint32_t j = i, seen = 0; seen < CAST && before(m, grows, j) < j; seen++) {
-		j = before(m, grows, j);
-		if (varies(grows, j)) /* data that has half the size by chance */
-			continue;
-		vector |= m->take[j].size * 2 == m->take[i].size;
-		matrix |= m->take[j].size * 2 == m->take[weight].size;
-	}
-	return vector && matrix;
-}
-
-/* A gradient in half precision goes as soon as its copy of twice the size is made: that copy is
- * not the gradient of a weight with two inputs. */
-static bool is_copied(const struct vc_allocations *m, uint32_t i, uint32_t to)
-{
-	return m->take[to].size == 2 * m->take[i].size && m->died[i] > m->born[to] &&
-	       m->died[i] <= m->born[to] + 2;
-}
-
 static bool is_weight_of(const struct vc_allocations *m, const double *grows, uint32_t w,
 			 uint64_t size)
 {
@@ -169,61 +142,26 @@ static bool layer_of(const struct vc_allocations *m, const double *grows, uint32
 
 	if (last == i || varies(grows, i) || !size || size % 2 || size > WIDEST)
 		return false;
-	if (is_weight_of(m, grows, last, size) && !is_cast(m, grows, last, i))
+	if (is_weight_of(m, grows, last, size))
 		*l = (struct layer){
 			.weight = last, .input = further < last ? further : i, .at = last };
 	else if (m->take[last].size == size) /* two vectors: those of a normalisation */
 		return false;
-	else if (is_weight_of(m, grows, next, size) && !is_copied(m, i, next))
+	else if (is_weight_of(m, grows, next, size))
 		*l = (struct layer){ .weight = next, .input = behind(m, grows, next), .at = i };
-	else if (next < m->n && varies(grows, next) &&
-		 is_weight_of(m, grows, behind(m, grows, next), size))
-		*l = (struct layer){ .weight = behind(m, grows, next), .input = next, .at = i };
 	else
 		return false;
 	l->k = m->take[l->weight].size / size;
 	return true;
 }
 
-/* The blocks asked for in the last BACK allocations before a place, without those that were dead
- * by then. Places are asked for in nearly ascending order, so what is known of one serves the next:
- * all that lived at allocation `base`, or was asked for between it and `next`. */
-struct living { uint32_t at[2 * BACK], n, base, next; };
-
-static void look_back(const struct vc_allocations *m, uint32_t at, struct living *live)
-{
-	uint32_t kept = 0;
-
-	if (at < live->base || at - live->base >= BACK) {
-		live->n = 0;
-		live->base = at;
-		live->next = at > BACK ? at - BACK : 0;
-	}
-	if (at - live->base > 2 * NEAR) {
-		live->base = at - NEAR;
-		for (uint32_t i = 0; i < live->n; i++)
-			if (m->died[live->at[i]] > m->born[live->base] &&
-			    live->base - live->at[i] < BACK)
-				live->at[kept++] = live->at[i];
-		live->n = kept;
-	}
-	for (; live->next < at; live->next++)
-		if (m->died[live->next] > m->born[live->base])
-			live->at[live->n++] = live->next;
-}
-
-static bool lives(const struct vc_allocations *m, uint32_t i, uint32_t at)
-{
-	return i < at && at - i < BACK && m->died[i] > m->born[at];
-}
-
 /* A live block of that many bytes (rows * k values) proves the number of rows. */
 static bool witness(const struct vc_allocations *m, const double *grows, const struct layer *l,
-		    const struct living *live, uint32_t source, uint64_t size)
+		    uint32_t source, uint64_t size)
 {
-	for (uint32_t i = 0; i < live->n; i++)
-		if (m->take[live->at[i]].size == size && lives(m, live->at[i], l->at) &&
-		    alike(m, grows, live->at[i], source))
+	for (uint32_t j = l->at; j-- > 0 && l->at - j < BACK;)
+		if (m->take[j].size == size && m->died[j] > m->born[l->at] &&
+		    alike(m, grows, j, source))
 			return true;
 	return l->input < m->n && m->take[l->input].size == size &&
 	       alike(m, grows, l->input, source);
@@ -251,66 +189,38 @@ static uint32_t by_input_gradient(const struct vc_allocations *m, const double *
 /* The latest live block that could be the rows: where a row of the layer's input has `row` bytes
  * (0: unknown) a witness is alive, and their number is one that the buffers allow. */
 static uint32_t source_of(const struct vc_allocations *m, const double *grows,
-			  const struct vc_workspace *s, const struct layer *l, uint64_t row,
-			  struct living *live)
+			  const struct vc_workspace *s, const struct layer *l, uint64_t row)
 {
 	uint32_t j = by_input_gradient(m, grows, s, l, row);
 	uint64_t size = m->take[s->owner].size;
 
 	if (j != VC_UNMATCHED) /* rows that do not vary never need buffers they did not need here */
 		return varies(grows, j) ? j : VC_UNMATCHED;
-	look_back(m, l->at, live);
-	for (uint32_t i = live->n; i-- > 0;) {
-		uint64_t rows = m->take[live->at[i]].size / size;
+	for (j = l->at; j-- > 0 && l->at - j < BACK;) {
+		uint64_t rows = m->take[j].size / size;
 
-		j = live->at[i];
-		if (varies(grows, j) && rows * size == m->take[j].size && rows > 1 &&
-		    rows >= s->least && rows <= s->most && lives(m, j, l->at) &&
-		    (!row || witness(m, grows, l, live, j, rows * row)))
+		if (m->died[j] > m->born[l->at] && varies(grows, j) &&
+		    rows * size == m->take[j].size && rows > 1 && rows >= s->least &&
+		    rows <= s->most && (!row || witness(m, grows, l, j, rows * row)))
 			return j;
 	}
 	return VC_UNMATCHED;
 }
 
-/* Are the gradients of this layer half as large as its parameters (autocast, a copy made once a
- * step)? */
-static bool is_half(const struct vc_allocations *m, uint32_t owner, const struct layer *l)
-{
-	uint64_t weight = m->take[l->weight].size, bias = m->take[owner].size;
-
-	return !vc_allocations_has_lasting(m, weight) &&
-	       vc_allocations_has_lasting(m, 2 * weight) &&
-	       vc_allocations_has_lasting(m, 2 * bias);
-}
-
-/* Bytes per value of the sums where no buffer tells: half when the parameters say so, or the
- * weight's gradient is copied to twice its size soon after (autocast), else float. */
-static uint32_t element_of(const struct vc_allocations *m, const double *grows, uint32_t owner,
+/* Bytes per value of the sums where no buffer tells: half when the weight's gradient is copied to
+ * twice its size soon after (autocast), else float. */
+static uint32_t element_of(const struct vc_allocations *m, const double *grows,
 			   const struct layer *l)
 {
-	if (is_half(m, owner, l))
-		return 2;
 	for (uint32_t j = l->weight + 1; j < m->n && j < l->weight + 9; j++)
 		if (m->take[j].size == 2 * m->take[l->weight].size && !varies(grows, j))
 			return 2;
 	return 4;
 }
 
-/* The rows of a sum that has buffers. */
-static uint32_t present_source(const struct vc_allocations *m, const double *grows,
-			       const struct vc_workspace *s, const struct layer *l, bool known,
-			       struct living *live)
-{
-	uint32_t j = known ? source_of(m, grows, s, l, l->k * s->row / s->width, live) :
-			     VC_UNMATCHED;
-
-	return j == VC_UNMATCHED ? source_of(m, grows, s, l, 0, live) : j;
-}
-
 /* A bias gradient at allocation i, with or without buffers. */
 static bool sum_at(const struct vc_allocations *m, const double *grows,
-		   const struct vc_reduction_card *card, uint32_t i, struct living *live,
-		   struct vc_workspace *s)
+		   const struct vc_reduction_card *card, uint32_t i, struct vc_workspace *s)
 {
 	struct layer l, none = { .at = i, .input = i };
 	uint64_t a, b;
@@ -318,25 +228,17 @@ static bool sum_at(const struct vc_allocations *m, const double *grows,
 
 	*s = (struct vc_workspace){ .owner = i, .source = VC_UNMATCHED, .most = UINT64_MAX };
 	if (sum_present(m, i, card, s)) {
-		struct vc_workspace half;
-
-		s->source = present_source(m, grows, s, known ? &l : &none, known, live);
-		if (known && is_half(m, i, &l) && sum_of(m, i, 2, card, &half)) {
-			half.source = present_source(m, grows, &half, &l, true, live);
-			*s = half.source == VC_UNMATCHED ? *s : half;
-		}
+		if (known)
+			s->source = source_of(m, grows, s, &l, l.k * s->row / s->width);
+		if (s->source == VC_UNMATCHED)
+			s->source = source_of(m, grows, s, known ? &l : &none, 0);
 		return true;
 	}
 	if (!known)
 		return false;
-	uint32_t element = element_of(m, grows, i, &l);
-	s->source = source_of(m, grows, s, &l, l.k * element, live);
-	if (s->source == VC_UNMATCHED &&
-	    element == 4) /* all in half: only where the gradient beside it says so */
-		s->source = by_input_gradient(m, grows, s, &l, l.k * (element = 2));
-	if (s->source != VC_UNMATCHED && !varies(grows, s->source))
-		s->source = VC_UNMATCHED;
-	if (s->source == VC_UNMATCHED)
+	uint32_t element = element_of(m, grows, &l);
+	s->source = source_of(m, grows, s, &l, l.k * element);
+	if (s->source == VC_UNMATCHED || !varies(grows, s->source))
 		return false;
 	s->row = m->take[i].size;
 	s->width = (uint32_t)(s->row / element);
@@ -424,7 +326,6 @@ int vc_workspace_find(const struct vc_allocations *m, const double *grows,
 		    const struct vc_reduction_card *card, struct vc_workspaces *out,
 		    struct vc_error *err)
 {
-	struct living live = { .n = 0 };
 	struct vc_workspace s;
 	bool nameless = false;
 
@@ -436,7 +337,7 @@ int vc_workspace_find(const struct vc_allocations *m, const double *grows,
 		 * they. */
 		bool here = !(nameless && m->take[i].site) || vc_workspace_follows(m, i);
 
-		if (!(here && sum_at(m, grows, card, i, &live, &s)) && !norm_at(m, grows, i, &s))
+		if (!(here && sum_at(m, grows, card, i, &s)) && !norm_at(m, grows, i, &s))
 			continue;
 		if (!vc_vec_one(out->at, out->n)) {
 			free(out->at);

@@ -208,7 +208,7 @@ int main(int argc, char **argv)
 	printf("# from the three lowest\n");
 	for (size_t i = 0; i < n; i++)
 		predict(&all[i], 3, &three);
-	bool a = judge(2, 2, &two, 0, 0.5), b = judge(3, 3, &three, 0, 0.5);
+	bool a = judge(2, 2, &two, 0, 1), b = judge(3, 3, &three, 0, 0.5);
 	struct bounds one = { 0 };
 	printf("# from each rung alone: other rungs outside the bounds, FROM>TO:distance\n");
 	for (size_t i = 0; i < n; i++)

@@ -26,20 +26,6 @@ static size_t matched(size_t n)
 	return k;
 }
 
-static void a_ratio_that_turns_up_eight_times_is_a_law(void **unused)
-{
-	(void)unused;
-	for (size_t n = 7; n <= 8; n++) {
-		struct vc_ratios r = { .at = { 1, 2 }, .n = 2 };
-
-		blocks(a, n, 1);
-		blocks(b, n, 1.5);
-		assert_int_equal(vc_align(a, n, b, n, &r, match, NULL), 0);
-		assert_int_equal(matched(n), n);
-		assert_int_equal(r.n, n == 8 ? 3 : 2);
-	}
-}
-
 static void nothing_grows_faster_than_the_fastest_law(void **unused)
 {
 	static const struct { double ratio; bool good; } at[] = {
@@ -125,7 +111,6 @@ static void fourth_powers_are_tried_where_much_stays_alone(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_ratio_that_turns_up_eight_times_is_a_law),
 		cmocka_unit_test(nothing_grows_faster_than_the_fastest_law),
 		cmocka_unit_test(a_hole_of_four_million_cells_is_worth_the_work),
 		cmocka_unit_test(of_two_that_could_be_the_one_that_lived_as_long_is_it),

@@ -118,56 +118,12 @@ static void what_a_product_borrows_stands_between_nothing(void **unused)
 	assert_false(borrowed_between(65532));
 }
 
-static bool after_halves(int others)
-{
-	struct scene *s = rows_of(INPUTS, 4 * WIDTH);
-
-	take(s, 2 * WIDTH * INPUTS, 1);
-	take(s, 2 * WIDTH, 1);
-	for (int i = 0; i < others; i++)
-		take(s, 12, 1);
-	take(s, 4 * WIDTH * INPUTS, 1);
-	return sums(s, take(s, 4 * WIDTH, 1), 1);
-}
-
-static void copies_of_half_gradients_are_no_second_layer(void **unused)
-{
-	(void)unused;
-	assert_false(after_halves(3));
-	assert_true(after_halves(4));
-}
-
-static bool before_twice_its_size(int later)
-{
-	struct scene *s = rows_of(2, 4 * WIDTH);
-	uint32_t vector;
-
-	take(s, 12, 1);
-	vector = take(s, 4 * WIDTH, 1);
-	take(s, 8 * WIDTH, 1);
-	for (int i = 0; i < later; i++)
-		take(s, 12, 1);
-	give(s, vector);
-	take(s, 12, 1);
-	return sums(s, vector, 1);
-}
-
-static void a_gradient_that_goes_once_it_is_copied_is_no_bias(void **unused)
-{
-	(void)unused;
-	assert_false(before_twice_its_size(0));
-	assert_false(before_twice_its_size(1));
-	assert_true(before_twice_its_size(2));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_looked_for_among_six_thousand),
 		cmocka_unit_test(a_bias_has_at_most_a_mebibyte),
 		cmocka_unit_test(what_a_product_borrows_stands_between_nothing),
-		cmocka_unit_test(copies_of_half_gradients_are_no_second_layer),
-		cmocka_unit_test(a_gradient_that_goes_once_it_is_copied_is_no_bias),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,10 +44,14 @@ def _make_test(torch, pages):
     plain = torch.Tensor, torch.nn.Parameter
 
     def is_unwritten(t):
-        return type(t) in plain and t.device.type == "cpu" and t.is_floating_point() and \
-            t.layout is torch.strided and t.untyped_storage().nbytes() >= LEAST and \
-            t.numel() * t.element_size() >= LEAST and \
-            pages.are_unwritten(t.untyped_storage().data_ptr(), t.untyped_storage().nbytes())
+        if type(t) not in plain or t.device.type != "cpu" or not t.is_floating_point() or \
+                t.layout is not torch.strided or t.numel() * t.element_size() < LEAST:
+            return False
+        try:
+            storage = t.untyped_storage()
+        except NotImplementedError:  # what torch.func wraps has none
+            return False
+        return storage.nbytes() >= LEAST and pages.are_unwritten(storage.data_ptr(), storage.nbytes())
     return is_unwritten
 
 
@@ -102,16 +106,17 @@ def _leave_factory(torch, name, pages):
     def make(*args, **kwargs):
         if torch.compiler.is_compiling() or kwargs.get("out") is not None:
             return original(*args, **kwargs)
-        with torch.device("meta"):
-            shape = original(*args, **{k: v for k, v in kwargs.items()
-                                       if k not in ("device", "generator", "pin_memory")})
-        device = kwargs.get("device")
-        on_host = device is None or torch.device(device).type == "cpu"
-        if not on_host or shape.numel() * shape.element_size() < LEAST or kwargs.get("pin_memory") or \
+        if kwargs.get("device") is None:  # PyTorch's default device knows make, not original
+            kwargs["device"] = torch.empty(0).device
+        device = kwargs["device"]
+        shape = original(*args, **{k: v for k, v in {**kwargs, "device": "meta"}.items()
+                                   if k not in ("generator", "pin_memory")})
+        if torch.device(device).type != "cpu" or kwargs.get("pin_memory") or \
+                shape.numel() * shape.element_size() < LEAST or \
                 not shape.is_floating_point() or shape.layout is not torch.strided:
             return original(*args, **kwargs)
         made = torch.empty(shape.shape, dtype=shape.dtype, device=device)
-        if made.device.type != "cpu" or not pages.are_unwritten(made.data_ptr(), made.nbytes):
+        if not pages.are_unwritten(made.data_ptr(), made.nbytes):
             return original(*args, **kwargs)
         return made.requires_grad_(bool(kwargs.get("requires_grad")))
     setattr(torch, name, make)

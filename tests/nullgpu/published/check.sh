@@ -31,11 +31,17 @@ packages() { # PROGRAM VERSION TORCH
 	mcore) package=megatron-core ;;
 	lit) fetch "lightning-$2" "lightning==$2" lightning-utilities==0.15.3 torchmetrics==1.9.0 packaging pyyaml tqdm \
 		requests urllib3 certifi idna charset-normalizer; return ;;
-	conv3d) return ;;
+	conv3d|parts) return ;;
+	lowbit) fetch lowbit timm==1.0.31 torchvision==0.24.1 bitsandbytes==0.50.2 "triton==$triton" huggingface_hub==0.34.4 \
+		safetensors==0.6.2 pyyaml pillow packaging requests urllib3 certifi idna charset-normalizer tqdm; return ;;
+	liger) fetch "liger-$2" "liger-kernel==$2" "triton==$triton" packaging; return ;;
 	golden) site=$SITES/megatron-lm-$2
 		[ -d "$site" ] || { mkdir -p "$site.new" && git -C "$MEGATRON_LM" archive "$2" 2> "$TMP/pip.log" |
 			tar -x -C "$site.new" && helpers "$site.new/megatron/core/datasets" && mv "$site.new" "$site"; } || return 1
 		echo "$site:$TRANSFORMER_ENGINE"; return ;;
+	sd3|ltx|octocoder) fetch pipelines diffusers==0.35.1 transformers==4.57.6 tokenizers==0.22.2 accelerate==1.15.0 peft==0.17.1 \
+		huggingface_hub==0.36.0 safetensors==0.6.2 hf-xet psutil regex requests pillow importlib_metadata zipp urllib3 \
+		certifi idna charset-normalizer packaging pyyaml tqdm; return ;;
 	vae) fetch "diffusers-$2" "diffusers==$2" huggingface_hub==0.34.4 safetensors==0.6.2 regex requests pillow \
 		importlib_metadata zipp urllib3 certifi idna charset-normalizer packaging pyyaml tqdm; return ;;
 	segmentary) [ -d "$SEGMENTARY/src" ] && fetch "segmentary" transformers==5.15.0 tokenizers==0.22.2 \
@@ -64,6 +70,7 @@ row() {
 	values=off
 	case $program in
 	segmentary) values=on ;; # it looks at its labels
+	sd3|ltx|octocoder|lowbit|liger|parts) values=on ;; # as at first sight
 	golden) values=on settings="VRAMCAST_NULL_VALUES_MAX=16384" ;; # at what other ranks say, and that is small
 	esac
 	# all three are lists of words

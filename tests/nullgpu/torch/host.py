@@ -58,6 +58,11 @@ x = torch.zeros(1000, 1000, requires_grad=True)
 ok(x.grad[0, 0].item() == 2, "gradients pass")
 ok(torch.from_numpy(__import__("numpy").ones((600, 600))).double().sum().item() == 360000,
    "memory of others is left alone")
+ok(torch.func.grad(lambda x: (x.clone() * 2).sum())(torch.ones(1000, 1000))[0, 0].item() == 2,
+   "gradients of torch.func pass")
+with torch.device("cuda"):
+    ok(all(make(*size).is_cuda for make in (torch.rand, torch.randn, torch.zeros) for size in ((3,), (1000, 1000))),
+       "what is made where the card is the default device is made there")
 
 
 @torch.jit.script

@@ -22,18 +22,20 @@ static void emit_units(struct vc_emit *e, const struct vc_budget *b, const uint8
 }
 
 static void emit_choice(struct vc_emit *e, const struct vc_budget *b, const uint8_t *how,
-			uint64_t limit, uint64_t share)
+			uint64_t limit, uint64_t share, uint64_t twice)
 {
 	if (limit)
 		vc_emit_uint(e, "limit", NULL, limit);
 	if (b->compiled)
 		vc_emit_uint(e, "share", NULL, share);
+	if (twice)
+		vc_emit_uint(e, "twice", NULL, twice);
 	emit_units(e, b, how);
 	vc_emit_end(e);
 }
 
 static char *spec_of(const struct vc_budget *b, const uint8_t *how, bool timed, uint64_t limit,
-		     uint64_t share, struct vc_error *err)
+		     uint64_t share, uint64_t twice, struct vc_error *err)
 {
 	struct vc_emit *e = vc_emit_file(NULL, VC_EMIT_JSON, err);
 
@@ -42,14 +44,14 @@ static char *spec_of(const struct vc_budget *b, const uint8_t *how, bool timed, 
 	vc_emit_object(e, NULL, NULL);
 	if (timed)
 		vc_emit_bool(e, "timed", NULL, true);
-	emit_choice(e, b, how, limit, share);
+	emit_choice(e, b, how, limit, share, twice);
 	return vc_emit_take(e, NULL, err);
 }
 
 char *vc_budget_spec(const struct vc_budget *b, const uint8_t *how, bool timed, uint64_t limit,
 		     struct vc_error *err)
 {
-	return spec_of(b, how, timed, limit, 0, err);
+	return spec_of(b, how, timed, limit, 0, 0, err);
 }
 
 int vc_budget_save(const struct vc_budget *b, const uint8_t *how, const struct vc_budget_made *m,
@@ -63,7 +65,7 @@ int vc_budget_save(const struct vc_budget *b, const uint8_t *how, const struct v
 	vc_emit_text(e, "schema", NULL, SCHEMA);
 	vc_emit_text(e, "command", NULL, m->command);
 	vc_emit_uint(e, "used", NULL, m->used);
-	emit_choice(e, b, how, m->limit, m->share);
+	emit_choice(e, b, how, m->limit, m->share, m->twice);
 	return vc_emit_done(e, err);
 }
 
@@ -134,14 +136,15 @@ int vc_budget_run(const char *path, size_t argc, char **argv, struct vc_error *e
 	struct vc_value *v = vc_value_load(path, err);
 	struct vc_budget b = { 0 };
 	uint8_t *how = NULL;
-	uint64_t limit = 0, share = 0;
+	uint64_t limit = 0, share = 0, twice = 0;
 	char *spec = NULL;
 	int r = v ? read_units(&b, &how, v, path, err) : (int)err->status;
 
 	vc_value_count(vc_value_get(v, "limit"), &limit);
 	b.compiled = vc_value_count(vc_value_get(v, "share"), &share);
+	vc_value_count(vc_value_get(v, "twice"), &twice);
 	vc_value_free(v);
-	if (r == VC_OK && !(spec = spec_of(&b, how, false, limit, share, err)))
+	if (r == VC_OK && !(spec = spec_of(&b, how, false, limit, share, twice, err)))
 		r = err->status;
 	if (r == VC_OK)
 		r = start(spec, path, argc, argv, err);

@@ -7,7 +7,8 @@
 
 struct vc_budget_made {
 	uint64_t limit; /* bytes that the allocator may reserve, 0: nothing limits it */
-	uint64_t share; /* percent that torch.compile may keep, where that decides */
+	uint64_t share; /* percent that torch.compile may keep, where that decides ... */
+	uint64_t twice; /* ... of layers that are computed twice inside of it */
 	uint64_t used;
 	const char *command;
 };

@@ -50,14 +50,36 @@ static void say_ways(struct vc_emit *e, const struct vc_budget_find *f)
 			     f->b.timed ? ", which is in that time" : "");
 }
 
+/* What python/budget_hook.py does; which layers are the model's own names. */
+static void say_twice(struct vc_emit *e, const struct vc_budget_find *f)
+{
+	vc_emit_line(e, "  to paste in front of torch.compile, with the layers of the model:");
+	vc_emit_line(e, "    from functools import partial");
+	vc_emit_line(e, "    from torch.utils.checkpoint import checkpoint");
+	vc_emit_line(e, "    for i, layer in enumerate(layers):");
+	vc_emit_line(e, "        if (i + 1) * %" PRIu64 " // 100 > i * %" PRIu64 " // 100:",
+		     f->twice, f->twice);
+	vc_emit_line(e, "            layer.forward = partial(checkpoint, layer.forward,");
+	vc_emit_line(e, "                                    use_reentrant=False)");
+	vc_emit_line(e, "  (a cache of keys would see each batch twice: turn it off)");
+}
+
 static void say_share(struct vc_emit *e, const struct vc_budget_find *f)
 {
 	char text[32];
 
-	vc_emit_line(e, "torch.compile may keep %" PRIu64 " %% of what it would; a dry run with "
-		     "that needs %s", f->share, vc_bytes_text(f->used, text));
+	if (f->twice)
+		vc_emit_line(e, "%" PRIu64 " %% of the layers computed twice, evenly spread, "
+			     "inside of what is compiled", f->twice);
+	else
+		vc_emit_line(e, "torch.compile may keep %" PRIu64 " %% of what it would", f->share);
+	vc_emit_line(e, "a dry run with that needs %s", vc_bytes_text(f->used, text));
 	vc_emit_line(e, "%s a step once more on the card", cost_text(f, f->cost, text));
 	vc_emit_line(e, "  the least of %zu dry runs; others may take less", f->runs);
+	if (f->twice) {
+		say_twice(e, f);
+		return;
+	}
 	vc_emit_line(e, "  to paste in front of torch.compile:");
 	vc_emit_line(e, "    import torch._functorch.config");
 	vc_emit_line(e, "    torch._functorch.config.activation_memory_budget = %.2f",
@@ -84,7 +106,7 @@ static void say_people(struct vc_emit *e, const struct vc_budget_find *f)
 			     "needs %s", vc_bytes_text(f->least, least));
 		if (f->b.n)
 			say_floor(e, f);
-	} else if (f->b.compiled && f->share < 100) {
+	} else if (f->b.compiled && (f->share < 100 || f->twice)) {
 		say_share(e, f);
 	} else if (taken(f, VC_BUDGET_KEEP) == f->b.n && !f->limit) {
 		vc_emit_line(e, "nothing has to be computed twice");
@@ -134,6 +156,7 @@ void vc_budget_say(const void *find, size_t card, struct vc_emit *e)
 	vc_emit_uint(vc_emit_known(e, f->limit), "limit", NULL, f->limit);
 	vc_emit_uint(vc_emit_known(e, f->limit), "flushes", NULL, f->flushes);
 	vc_emit_uint(vc_emit_known(e, f->b.compiled && f->found), "share", NULL, f->share);
+	vc_emit_uint(vc_emit_known(e, f->b.compiled && f->found), "twice", NULL, f->twice);
 	vc_emit_array(e, "tried", NULL);
 	for (size_t i = 0; i < f->runs; i++) {
 		vc_emit_object(e, NULL, NULL);

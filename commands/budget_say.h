@@ -31,7 +31,7 @@ struct vc_budget_find {
 	char floor_in[200];       /* where */
 	bool coarse;              /* the units are modules that hold those that were tried first */
 	struct vc_budget_try tried[VC_BUDGET_TRIED]; size_t runs; /* dry runs */
-	uint64_t share;           /* percent that torch.compile keeps */
+	uint64_t share, twice;    /* percent that torch.compile keeps; of layers computed twice */
 	size_t replays, enough;
 	char command[400];
 };

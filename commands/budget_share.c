@@ -4,7 +4,7 @@
 
 #include "simulator/search/budget_times.h"
 
-enum { STEP = 20, FINEST = 5 }; /* percent */
+enum { STEP = 20, FINEST = 5, LAYERS = 8 }; /* percent */
 
 static int time_of(const struct vc_kept *ran, double *ns, struct vc_error *err)
 {
@@ -20,16 +20,17 @@ static int time_of(const struct vc_kept *ran, double *ns, struct vc_error *err)
 }
 
 static int try_share(struct vc_budget_shares *s, struct vc_rehearsal *h, uint64_t percent,
-		     double all, struct vc_error *err)
+		     uint64_t twice, double all, struct vc_error *err)
 {
 	struct vc_budget_try *t = &s->tried[s->runs];
 	struct vc_kept ran;
-	char spec[40];
+	char spec[60];
 	double ns;
 
 	if (s->runs == s->most || s->runs == sizeof(s->tried) / sizeof(*s->tried))
 		return VC_OK;
-	snprintf(spec, sizeof(spec), "{\"share\": %d}", (int)percent);
+	snprintf(spec, sizeof(spec), "{\"share\": %d, \"twice\": %d}", (int)percent,
+		 (int)twice);
 	h->budget = spec;
 	int r = vc_rehearse(h, &ran, err);
 	h->budget = NULL;
@@ -43,6 +44,44 @@ static int try_share(struct vc_budget_shares *s, struct vc_rehearsal *h, uint64_
 	s->found = true;
 	s->best = *t;
 	s->percent = percent;
+	s->twice = twice;
+	return VC_OK;
+}
+
+/* Layers that are computed twice: all of them, then as few as what these free says are enough,
+ * evenly spread. */
+static int try_layers(struct vc_budget_shares *s, struct vc_rehearsal *h, double all,
+		      struct vc_error *err)
+{
+	uint64_t need = s->whole->used - s->peak, freed;
+
+	int r = try_share(s, h, 100, 100, all, err);
+
+	if (r < 0 && r != VC_ENOMEM) { /* it does not bear that */
+		*err = (struct vc_error){ 0 };
+		return VC_OK;
+	}
+	if (r < 0 || !s->found)
+		return r;
+	freed = s->whole->used - s->best.used;
+	for (uint64_t at = (100 * need + freed - 1) / freed; at < 100 && s->twice == 100;
+	     at += LAYERS)
+		VC_TRY(try_share(s, h, 100, at, all, err));
+	return VC_OK;
+}
+
+/* Shares from above until one stays below or takes longer than what was found; above that one,
+ * where that is not all of it. */
+static int try_shares(struct vc_budget_shares *s, struct vc_rehearsal *h, double all,
+		      struct vc_error *err)
+{
+	for (int percent = 100 - STEP; percent >= 0 && s->runs < s->most; percent -= STEP) {
+		VC_TRY(try_share(s, h, (uint64_t)percent, 0, all, err));
+		if (s->found && (!s->twice || s->tried[s->runs - 1].cost >= s->best.cost))
+			break;
+	}
+	for (uint64_t by = STEP / 2; s->found && !s->twice && by >= FINEST; by /= 2)
+		VC_TRY(try_share(s, h, s->percent + by, 0, all, err));
 	return VC_OK;
 }
 
@@ -53,11 +92,9 @@ int vc_budget_shares(struct vc_budget_shares *s, struct vc_rehearsal *h, struct 
 	s->least = s->best.used = s->best.predicted = s->whole->used;
 	s->percent = 100;
 	s->found = s->whole->used <= s->peak;
+	if (s->found)
+		return VC_OK;
 	VC_TRY(time_of(s->whole, &all, err));
-	for (int percent = 100 - STEP; !s->found && percent >= 0; percent -= STEP)
-		VC_TRY(try_share(s, h, (uint64_t)percent, all, err));
-	/* Above the first that stays below, where that is not all of it. */
-	for (uint64_t by = STEP / 2; s->found && s->runs && by >= FINEST; by /= 2)
-		VC_TRY(try_share(s, h, s->percent + by, all, err));
-	return VC_OK;
+	VC_TRY(try_layers(s, h, all, err));
+	return try_shares(s, h, all, err);
 }

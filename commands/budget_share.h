@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* budget_share.h - fit --find budget where torch.compile decides what is kept: how large a share of
- * it (torch._functorch.config.activation_memory_budget), tried in dry runs. What they need does not
- * always grow with the share. */
+ * it (torch._functorch.config.activation_memory_budget), or how many layers are computed twice
+ * inside of what is compiled, tried in dry runs. What they need does not always grow with the
+ * share. */
 #pragma once
 
 #include "commands/rehearsal.h"
@@ -10,7 +11,8 @@ struct vc_budget_shares {
 	uint64_t peak;                  /* that is asked for */
 	const struct vc_kept *whole;    /* the run with all of it */
 	uint64_t most;                  /* dry runs */
-	bool found; uint64_t percent;   /* the least time of those that stay below */
+	/* The least time of those that stay below: percent kept; of layers computed twice. */
+	bool found; uint64_t percent, twice;
 	struct vc_budget_try { uint64_t predicted, used; double cost; } best, tried[32];
 	size_t runs;
 	uint64_t least;                 /* that any of them needs */

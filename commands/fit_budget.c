@@ -441,6 +441,7 @@ static int prove_compiled(struct vc_budget_find *f, struct vc_rehearsal *h, stru
 	f->runs = s.runs;
 	f->found = s.found;
 	f->share = s.percent;
+	f->twice = s.twice;
 	f->used = f->predicted = s.best.used;
 	f->cost = s.best.cost;
 	f->least = s.least;
@@ -547,7 +548,7 @@ static int find_budget(const struct vc_fit_ask *ask, size_t argc, char **argv,
 
 	if (r == FITS && ask->save) {
 		int lost = vc_budget_save(&f.b, f.best, &(struct vc_budget_made){ f.limit, f.share,
-					  f.used, f.command }, ask->save, &con->err);
+					  f.twice, f.used, f.command }, ask->save, &con->err);
 
 		r = lost < 0 ? lost : r;
 	}

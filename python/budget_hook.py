@@ -15,6 +15,12 @@ def alone(tensor):
     return tensor if tensor.grad_fn is None else tensor.detach()
 
 
+def uncached(args, kwargs):
+    """What is computed twice without a cache, which would be written to twice."""
+    return ([None if type(a).__name__.endswith("Cache") else a for a in args],
+            {k: None if type(v).__name__.endswith("Cache") else False if k == "use_cache" and v else v for k, v in kwargs.items()})
+
+
 class _Home:
     """A storage in pinned host memory; on the device again as long as somebody needs it there."""
 
@@ -58,7 +64,7 @@ class _Budget:
         self.torch, self.state = torch, threading.local()
         self.observes, self.timed, self.done = plan.get("observe"), plan.get("timed"), {}
         self.looked_into = 1 if self.observes == "coarse" else self.SHARE
-        self.limit, self.share = plan.get("limit"), plan.get("share")
+        self.limit, self.share, self.twice = plan.get("limit"), plan.get("share"), plan.get("twice")
         self.units = {u["name"]: (i, u["do"]) for i, u in enumerate(plan.get("units", ()))}
         self.by_module = weakref.WeakKeyDictionary()  # module: (number, what is done), once its root was called
         self.roots, self.seen = weakref.WeakKeyDictionary(), {}
@@ -128,6 +134,8 @@ class _Budget:
                 from torch._functorch import config
                 config.activation_memory_budget = this.share / 100
                 this.done["share"] = this.share
+            if this.twice and args:
+                this.wrap(getattr(args[0], "__self__", args[0]))
             return compiles(*args, **kwargs)
 
         def _vramcast_backward(*args, **kwargs):
@@ -139,6 +147,33 @@ class _Budget:
         self.torch.compile = _vramcast_compile
         if self.observes:
             self.torch.autograd.backward = _vramcast_backward
+
+    def wrap(self, model):
+        """So many percent of its layers, evenly spread, are computed twice inside of what is compiled."""
+        from torch.utils.checkpoint import checkpoint
+
+        def _vramcast_twice(forward):
+            def _vramcast_forward(*args, **kwargs):
+                args, kwargs = uncached(args, kwargs)
+                return checkpoint(forward, *args, use_reentrant=False, **kwargs)
+            return _vramcast_forward
+        layers = self.layers(model) if isinstance(model, self.torch.nn.Module) else []
+        for i, layer in enumerate(layers):
+            if (i + 1) * self.twice // 100 > i * self.twice // 100:
+                layer.forward = _vramcast_twice(layer.forward)
+
+    def layers(self, module):
+        """Modules of one kind beside each other that hold others; those of a list that is called for none."""
+        kinds, found = {}, []
+        for child in module.children():
+            kinds.setdefault(type(child), []).append(child)
+        for same in kinds.values():
+            for one in same:
+                if len(same) < 2 or not any(True for _ in one.children()):
+                    found += self.layers(one)
+                else:
+                    found += one.children() if isinstance(one, self.torch.nn.ModuleList) else [one]
+        return found
 
     def versions(self, layer):
         """Of what a module remembers; batch normalization is taken care of in again()."""
@@ -297,10 +332,7 @@ class _Budget:
     def recompute(self, layer, forward, args, kwargs, **how):
         """Dropout draws the same numbers again, and batch normalization does not see the same batch twice."""
         from torch.utils.checkpoint import checkpoint
-        # a cache would be written to twice
-        args = [None if type(a).__name__.endswith("Cache") else a for a in args]
-        kwargs = {k: None if type(v).__name__.endswith("Cache") else False if k == "use_cache" and v else v
-                  for k, v in kwargs.items()}
+        args, kwargs = uncached(args, kwargs)
         times = []
 
         def _vramcast_again(*values):

@@ -40,8 +40,9 @@ int vc_budget_step(const struct vc_recording *rec, double *ns, struct vc_error *
 	int r = profile(&p, rec, err);
 
 	*ns = 0;
-	for (size_t i = 0; r == VC_OK && p.steps && i < p.n; i++)
-		*ns += (double)(p.op[i].end - p.op[i].start) / (double)p.steps;
+	if (r == VC_OK && p.steps) /* in the first a compiler may try kernels out */
+		for (size_t i = p.begin[p.steps - 1]; i < p.begin[p.steps]; i++)
+			*ns += (double)(p.op[i].end - p.op[i].start);
 	vc_profile_fini(&p);
 	return r;
 }

@@ -164,6 +164,22 @@ config = torch.types.SimpleNamespace(activation_memory_budget=1.0)
 torch.sys.modules["torch._functorch"] = torch.types.SimpleNamespace(config=config)
 print(config.activation_memory_budget, torch.compile(net)(x), config.activation_memory_budget)''',
      "1.0 (False, 'float32') 0.4", "1 1", "VRAMCAST_BUDGET")
+made("half of the layers are computed twice inside of what is compiled", '{"share": 100, "twice": 50, "units": []}', NET + '''
+nn, types, modules = torch.nn, torch.types, torch.sys.modules
+nn.ModuleList = type("ModuleList", (nn.Module,), {})
+nn.Module.children = lambda module: iter(getattr(module, "inside", ()))
+modules["torch._functorch"] = types.SimpleNamespace(config=types.SimpleNamespace())
+modules["torch.utils.checkpoint"] = types.SimpleNamespace(
+    checkpoint=lambda f, *args, use_reentrant: torch.log.append("twice") or f(*args))
+class Layer(nn.Module):
+    def __init__(self, number): self.number, self.inside, self.weight = number, [nn.Module()], None
+    def forward(self, x): torch.log.append(self.number)
+layers = [Layer(i) for i in range(4)]
+net.inside = [nn.Module(), nn.ModuleList()]
+net.inside[1].inside = layers
+torch.compile(net)
+for layer in layers: layer(x)
+print(*torch.log)''', "0 twice 1 2 twice 3", "1 1", "VRAMCAST_BUDGET")
 made("a program that does not compile", '{"share": 40, "units": []}', NET + "net(x)", "", "", "VRAMCAST_BUDGET")
 print(f"1..{n}")
 sys.exit(bad)

@@ -147,10 +147,12 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	vc_page_begin(&d->page, cfg, title, text);
 	int y = vc_page_facts(&d->page, vc_page_header(&d->page, title, "", d->r), d->r);
 
+	/* The heap is looked at up to a 512th of what is allocated before the peak (peak.c). */
 	snprintf(text, sizeof(text), "Where the bytes are %s",
-		 !d->r->stats.events ? "in this heap" :
-		 d->l.at_oom         ? "when it runs out" :
-				       "at the peak");
+		 !d->r->stats.events                    ? "in this heap" :
+		 d->l.at_oom                            ? "when it runs out" :
+		 d->l.event < d->r->stats.peak_event    ? "just before the peak" :
+							  "at the peak");
 	if (d->r->stats.events)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %s%s",
 			 by_time ? "at " : "", vc_moment_text(d->r, by_time, d->l.event, a));

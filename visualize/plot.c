@@ -215,7 +215,7 @@ void vc_plot_axis(struct vc_plot *p, int y)
 
 	uint64_t at = (p->skipped + a.step - 1) / a.step * a.step;
 	a.top += p->skipped;
-	for (; at <= a.top; at += a.step) {
+	for (bool more = at <= a.top; more; more = a.top - at >= a.step, at += a.step) {
 		int x = p->box.x + (int)vc_muldiv(at - p->skipped, (uint64_t)p->box.w, p->k->span);
 		vc_svg_vline(s, "ax", x / 10 * 10 + 5, y, 50);
 		l.x = x;

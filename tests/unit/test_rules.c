@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rules.c - what a family of recordings shows besides sizes: loops, counts, whose sums are
- * of which type. */
+/* test_rules.c - what a family of recordings shows besides sizes: loops, counts, data. */
 #include "tests/support/test.h"
 
 #include "simulator/predict/family.h"
@@ -77,44 +76,6 @@ static struct vc_trace predict(struct script a, struct script b, const char *nam
 	vc_trace_fini(&a.t);
 	vc_trace_fini(&b.t);
 	return o;
-}
-
-/* A linear layer under autocast with 192 inputs and 768 outputs: a block in float has the size
- * that the rows would have if the gradients were in float, and these are cast later. */
-static struct script autocast(double n, double bytes)
-{
-	struct script s = begin("batch", n);
-	double rows = 148 * n;
-
-	get(&s, 768 * 192 * 4);
-	get(&s, 768 * 4);
-	uint64_t residual = get(&s, rows * 192 * 4), out = get(&s, rows * 768 * bytes),
-		 in = get(&s, rows * 192 * bytes);
-	uint64_t weight = get(&s, 768 * 192 * bytes), bias = get(&s, 768 * bytes);
-	drop(&s, out);
-	for (int i = 0; i < 12; i++)
-		drop(&s, get(&s, 100 + i));
-	drop(&s, weight);
-	drop(&s, bias);
-	drop(&s, in);
-	drop(&s, residual);
-	for (int i = 0; i < 12; i++)
-		drop(&s, get(&s, 100 + i));
-	return s;
-}
-
-static void parameters_tell_in_which_type_sums_are(void **unused)
-{
-	const struct vc_reduction_card card = { 132, 2048 };
-	uint64_t partial, semaphores;
-	struct vc_family_report rep;
-	struct vc_trace o = predict(autocast(2, 2), autocast(4, 2), "batch", 32, &rep);
-
-	(void)unused;
-	assert_true(vc_reduction(768, 148 * 32, &card, &partial, &semaphores));
-	assert_int_equal(rep.workspace_new, 1);
-	assert_int_equal(requests(&o, partial), 1);
-	vc_trace_fini(&o);
 }
 
 /* A sum over rows that has buffers from 1,021 rows on, the first of twice the bytes of the block
@@ -200,7 +161,6 @@ static void an_optimizer_that_is_silent_later_ends_no_recording(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parameters_tell_in_which_type_sums_are),
 		cmocka_unit_test(buffers_are_not_taken_for_data),
 		cmocka_unit_test(an_optimizer_that_is_silent_later_ends_no_recording),
 	};

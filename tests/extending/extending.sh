@@ -8,7 +8,7 @@ case $BUILD in /*) objects=build ;; *) objects=$BUILD ;; esac
 tar cf - --exclude=__pycache__ Makefile vramcast.c commands common nullgpu python scripts simulator tests tracer visualize |
 	tar xf - -C "$copy"
 mkdir "$copy/$objects"
-(cd "$BUILD" && find . -path ./tests -prune -o \( -name '*.o' -o -name '*.d' -o -name '*.a' -o -name config.mk -o -name objects.txt \) -print |
+(cd "$BUILD" && find . -path ./tests -prune -o \( -name '*.o' -o -name '*.d' -o -name '*.a' -o -name config.mk -o -name flags.txt -o -name objects.txt \) -print |
 	tar cf - -T -) | tar xf - -C "$copy/$objects"
 unset MAKEFLAGS MAKEOVERRIDES MFLAGS MAKELEVEL
 build() { (cd "$copy" && make DEPS=skip BUILD="$objects" "$objects/vramcast" ${1:+"$objects/$1"}) > "$TMP/make.log" 2>&1; }

@@ -24,6 +24,10 @@ static const struct vc_option options[] = {
 	{ 'g', "gpu", VC_O_LIST, AT(gpus), "NAME",
 	  "the card to play ('vramcast gpus' lists them); several: cards of one class share a "
 	  "run", NULL },
+	{ 0, "card", VC_O_TEXT, AT(card), "FILE",
+	  "go by what a card answered to probe --questions; in place of -g", NULL },
+	{ 0, "questions", VC_O_FILE, AT(questions), "FILE",
+	  "write what probe --questions may ask a card", NULL },
 	{ 0, "capacity", VC_O_SIZE, AT(capacity), "SIZE",
 	  "total memory of the device instead of the card's", NULL },
 	{ 0, "used", VC_O_LIST, AT(used), "SIZE[@PID]",
@@ -344,12 +348,18 @@ static int find_package(const char *program, char python[1024], char package[102
 	return 0;
 }
 
-/* Before the environment becomes that of the null GPU. */
-static int describe(struct vc_dryrun_config *c, const struct vc_stage *stage, size_t argc,
-		    char **argv, struct vc_error *err)
+/* Before the environment becomes that of the null GPU. word: the program as the user wrote it:
+ * --torch takes another Python for it each time. */
+static int describe(struct vc_dryrun_config *c, const struct vc_stage *stage, char *word,
+		    size_t argc, char **argv, struct vc_error *err)
 {
 	struct vc_program *p;
-	int r = vc_dryrun_program(c, argc, argv, &p, err);
+	char *in_use = argv[0];
+	int r;
+
+	argv[0] = word;
+	r = vc_dryrun_program(c, argc, argv, &p, err);
+	argv[0] = in_use;
 
 	snprintf(c->program, sizeof(c->program), "%s/what.program", stage->dir);
 	if (r == VC_OK)
@@ -406,7 +416,9 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	struct vc_stage stage = { 0 };
 	struct vc_dryrun_server server = { stage.dir, c->requests, python, "", "" };
 	own.cudnn = &cudnn;
-	int rc = check(c, argc, &con->err);
+	int rc = vc_dryrun_by_card(&own, &con->err);
+	if (!rc)
+		rc = check(c, argc, &con->err);
 	if (!rc && vc_dryrun_is_grid(c))
 		return vc_dryrun_grid(c, argc, argv, con);
 	char *own_word = argc ? argv[0] : NULL;
@@ -439,13 +451,8 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	if (!rc && stage.stubs_made && con->verbose)
 		fprintf(stderr, "vramcast: %d functions that this PyTorch or a package beside it "
 			"wants were made on the spot\n", stage.stubs_made);
-	if (!rc) { /* what the user wrote: --torch takes another Python for it each time */
-		char *in_use = argv[0];
-
-		argv[0] = own_word;
-		rc = describe(&own, &stage, argc, argv, &con->err);
-		argv[0] = in_use;
-	}
+	if (!rc)
+		rc = describe(&own, &stage, own_word, argc, argv, &con->err);
 	char **filled = rc ? NULL : vc_own_fill(argc, argv, &c->params, &con->err), **served = NULL;
 	if (!rc)
 		rc = filled ? vc_dryrun_until_ready(&server, &argc, filled, &served, &con->err) :

@@ -14,7 +14,7 @@ static int add_options(const struct vc_dryrun_config *c, struct vc_program *p,
 	const struct { const char *name, *value, *plain; } text[] = {
 		{ "--torch", c->torch, "" }, { "--values", c->values, "on" },
 		{ "--host-weights", c->host_weights, "real" },
-		{ "--addresses", c->addresses, "both" } };
+		{ "--addresses", c->addresses, "both" }, { "--card", c->card, "" } };
 	char value[24];
 
 	if (c->expert_skew > 1 || c->expert_skew == 0) {

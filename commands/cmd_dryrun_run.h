@@ -7,16 +7,20 @@
 #include "commands/record_keep.h"
 #include "nullgpu/stage.h"
 
+#include <limits.h>
+
 struct vc_dryrun_config {
 	struct vc_list gpus, params, used, package, conf, env, vary;
 	uint64_t capacity, context, devices, ranks, world, rank, steps, max_size, jobs;
 	const char *out, *report, *stacks, *torch, *addresses, *values, *exit_code, *host_weights,
-		*requests;
+		*requests, *card, *questions;
 	double expert_skew;
 	struct vc_record_keep keep;
 	bool no_record, roles, until_oom, margin, again, json;
 	char program[600];             /* no option: the file that describes what is run */
 	struct vc_dryrun_cudnn *cudnn; /* no option: where it was found */
+	const char *of_file;           /* no option: the card that --card is of */
+	char card_path[PATH_MAX];      /* no option: --card, whole */
 };
 
 struct vc_dryrun_run {
@@ -28,6 +32,8 @@ struct vc_dryrun_run {
 /* Until nobody tells anybody anything new; so often at most. */
 enum { VC_DRYRUN_ROUNDS = 4 };
 
+/* What --card and --questions ask for, into the configuration and the environment. */
+int vc_dryrun_by_card(struct vc_dryrun_config *c, struct vc_error *err);
 /* The environment that all runs share. */
 int vc_dryrun_put_stage(const struct vc_dryrun_config *c, const struct vc_stage *s,
 			struct vc_error *err);

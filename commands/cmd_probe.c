@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_probe.c - vramcast probe: what kernels take on a card, measured, as a table for --speed.
+/* cmd_probe.c - vramcast probe: what kernels take on a card, measured, as a table for --speed, or
+ * what it answers to the questions of a dry run, for --card.
  *
  * A recording of the card says how long kernels took, a dry run of the same program what they
  * compute and move. On a machine with a card both are made of python/probe.py. */
@@ -13,11 +14,14 @@
 #include "simulator/time/time.h"
 #include "simulator/time/time_speeds.h"
 
-struct config { const char *output, *python; };
+struct config { const char *output, *python, *questions; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option options[] = {
-	{ 'o', "output", VC_O_FILE, AT(output), "FILE", "where the table goes", "card.speed" },
+	{ 'o', "output", VC_O_FILE, AT(output), "FILE",
+	  "where the table goes [card.speed; with --questions card.vcc]", NULL },
+	{ 0, "questions", VC_O_TEXT, AT(questions), "FILE",
+	  "ask this card instead for what dryrun --questions wrote, for dryrun --card", NULL },
 	{ 0, "python", VC_O_TEXT, AT(python), "PYTHON", "with the PyTorch that measures",
 	  "python3" },
 	VC_OPTION_END
@@ -80,31 +84,34 @@ static int learn(struct vc_speeds *table, char **path, struct vc_error *err)
 
 /* ---- on a card ---- */
 
-static int start(char *const *argv, struct vc_error *err)
+/* program: NULL: this one. what: for the sentence. */
+static int start(const char *program, char *const *argv, const char *what, struct vc_error *err)
 {
 	int status = 0;
 	pid_t child = fork();
 
 	if (child == 0) {
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-		execv("/proc/self/exe", argv);
+		if (program)
+			execvp(program, argv);
+		else
+			execv("/proc/self/exe", argv);
 		_exit(127);
 	}
 	if (child < 0 || waitpid(child, &status, 0) < 0)
-		return vc_fail(err, VC_EIO, "cannot start vramcast %s: %s", argv[1],
-			       strerror(errno));
-	return !status ? VC_OK : vc_fail(err, VC_EIO, "vramcast %s of the measuring program "
-					 "failed; 'vramcast doctor' says what is missing", argv[1]);
+		return vc_fail(err, VC_EIO, "cannot start %s: %s", what, strerror(errno));
+	return !status ? VC_OK : vc_fail(err, VC_EIO, "%s failed; 'vramcast doctor' says what is "
+					 "missing", what);
 }
 
-static int write_program(const char *path, struct vc_error *err)
+static int write_program(const char *path, const char *text, struct vc_error *err)
 {
 	struct vc_output *out = vc_output_open(path, err);
 	int r;
 
 	if (!out)
 		return (int)err->status;
-	vc_output_text(out, vc_probe_text);
+	vc_output_text(out, text);
 	r = vc_output_commit(out, err);
 	vc_output_close(out);
 	return r;
@@ -140,11 +147,69 @@ static int measure(const struct config *c, const char *dir, struct vc_speeds *ta
 	snprintf(program, sizeof(program), "%s/probe.py", dir);
 	snprintf(real, sizeof(real), "%s/card.vct", dir);
 	snprintf(dry, sizeof(dry), "%s/dry.vct", dir);
-	VC_TRY(write_program(program, err));
-	VC_TRY(start(record, err));
+	VC_TRY(write_program(program, vc_probe_text, err));
+	VC_TRY(start(NULL, record, "recording the measuring program", err));
 	VC_TRY(name_card(real, card, sizeof(card), err));
-	VC_TRY(start(again, err));
+	VC_TRY(start(NULL, again, "the dry run of the measuring program", err));
 	return learn(table, both, err);
+}
+
+static int copy_file(const char *from, const char *to, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_open(to, err);
+	char part[4096];
+	FILE *f = out ? fopen(from, "r") : NULL;
+	int r = !out ? (int)err->status :
+		!f ? vc_fail(err, VC_EIO, "cannot open %s: %s", from, strerror(errno)) : VC_OK;
+
+	for (size_t n; f && (n = fread(part, 1, sizeof(part), f)) > 0;)
+		vc_output_write(out, part, n);
+	if (f)
+		fclose(f);
+	if (r == VC_OK)
+		r = vc_output_commit(out, err);
+	vc_output_close(out);
+	return r;
+}
+
+/* --questions: PyTorch on this card runs each convolution; what it asks for beside the result is
+ * the workspace. */
+static int ask_card(const struct config *c, const char *dir, const char *output,
+		    struct vc_error *err)
+{
+	char program[300], answers[300];
+	char *line[] = { (char *)(uintptr_t)c->python, program, answers,
+			 (char *)(uintptr_t)c->questions, NULL };
+
+	snprintf(program, sizeof(program), "%s/probe_workspaces.py", dir);
+	snprintf(answers, sizeof(answers), "%s/card.vcc", dir);
+	VC_TRY(write_program(program, vc_probe_workspaces_text, err));
+	VC_TRY(start(c->python, line, "asking the card", err));
+	VC_TRY(copy_file(answers, output, err));
+	printf("%s: what this card answered; 'vramcast dryrun --card %s' uses it\n", output,
+	       output);
+	return VC_OK;
+}
+
+static int questions(const struct config *c, size_t argc, struct vc_error *err)
+{
+	const char *output = c->output ? c->output : "card.vcc";
+	char dir[200] = "";
+	int r;
+
+	if (argc)
+		return vc_fail(err, VC_EUSAGE, "--questions asks the card of this machine, and "
+			       "recordings are of another question: leave one out");
+	if (access(c->questions, R_OK) != 0)
+		return vc_fail(err, VC_EIO, "cannot open %s: %s; 'vramcast dryrun --questions %s' "
+			       "writes it", c->questions, strerror(errno), c->questions);
+	VC_TRY(vc_output_possible(output, err));
+	r = vc_trial_folder(dir, err);
+	if (r == VC_OK)
+		r = ask_card(c, dir, output, err);
+	if (dir[0])
+		vc_trial_remove(dir);
+	return r;
 }
 
 static int on_card(const struct config *c, struct vc_speeds *table, struct vc_error *err)
@@ -167,9 +232,13 @@ static int on_card(const struct config *c, struct vc_speeds *table, struct vc_er
 static int probe_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
+	const char *output = c->output ? c->output : "card.speed";
 	struct vc_speeds table = { 0 };
-	int r = vc_output_possible(c->output, &con->err);
+	int r;
 
+	if (c->questions)
+		return questions(c, argc, &con->err);
+	r = vc_output_possible(output, &con->err);
 	if (r == VC_OK && argc % 2)
 		r = vc_fail(&con->err, VC_EUSAGE, "%s has no partner: behind each recording of a "
 			    "card stands the dry run of the same program", argv[argc - 1]);
@@ -181,19 +250,21 @@ static int probe_run(const void *config, size_t argc, char **argv, struct vc_con
 		r = vc_fail(&con->err, VC_ENOSUP, "no kernel of %s is one of %s: are they of one "
 			    "program?", argv[0], argv[1]);
 	if (r == VC_OK)
-		r = vc_speeds_write(&table, c->output, &con->err);
+		r = vc_speeds_write(&table, output, &con->err);
 	if (r == VC_OK)
 		printf("%s: %zu rows of the %s; 'vramcast sim TRACE --speed %s' uses them\n",
-		       c->output, table.n, table.card->title, c->output);
+		       output, table.n, table.card->title, output);
 	vc_speeds_fini(&table);
 	return r < 0 ? r : 0;
 }
 
 const struct vc_command vc_command_probe = {
 	.name = "probe", .operands = "[RECORDING DRYRUN]...",
-	.summary = "measure what kernels take on a card, for --speed",
+	.summary = "measure what kernels take on a card, for --speed; its answers, for --card",
 	.details =
 		"On a machine with a card a minute of products, attention and copies is "
-		"recorded and dry-run.",
+		"recorded and dry-run.\nWith --questions it runs the convolutions of a dry run, "
+		"100 seconds at most, and notes\nworkspaces, memory, the context and where fresh "
+		"segments lie.",
 	.options = VC_OPTIONS(options), .config_size = sizeof(struct config), .run = probe_run,
 };

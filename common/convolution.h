@@ -45,6 +45,7 @@ bool vc_convolution_output(const struct vc_convolution *c, int64_t y[VC_CONVOLUT
 struct vc_cudnn_plan {
 	int64_t bytes;
 	uint32_t notes, behavior;
+	bool recorded; /* on a card: sure */
 };
 
 struct vc_cudnn_plans {

@@ -233,7 +233,7 @@ static bool look_up(const struct vc_convolution *c, enum vc_plans_mode mode, con
 /* On a card the library may order its plans otherwise than it does without one: that is named, and
  * the margin is that of measured convolution nets. Plans that were recorded on a card have no
  * notes. */
-static void name_choice(const struct vc_cudnn_plans *p)
+static void name_choice(struct vc_cudnn_plans *p)
 {
 	struct vc_null_range r = { .counted = (uint64_t)p->at[0].bytes, .measured = true };
 	uint32_t notes = 0;
@@ -244,6 +244,8 @@ static void name_choice(const struct vc_cudnn_plans *p)
 		r.least = bytes < r.least ? bytes : r.least;
 		r.most = bytes > r.most ? bytes : r.most;
 	}
+	for (int i = 0; i < p->n; i++)
+		p->at[i].recorded = !notes;
 	if (!notes)
 		return;
 	vc_null_range("cuDNN convolution workspaces, as it names them without a card", &r);
@@ -597,7 +599,8 @@ VC_API(int, cudnnBackendExecute, struct handle *h, const struct vc_cudnn_node *p
 	static const char *const names[] = VC_NULL_NAMES("cudnn_plan");
 	void *stream;
 	notice_measuring(plan);
-	vc_null_workspace((uint64_t)plan->plan.bytes);
+	if (!plan->plan.recorded)
+		vc_null_workspace((uint64_t)plan->plan.bytes);
 	cudnnGetStream(h, &stream);
 	return vc_null_product(names, stream, &plan->work);
 }

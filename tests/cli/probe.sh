@@ -7,6 +7,14 @@ busy() { printf '%s' "$out" | tr -d ' \n' | sed -n 's/.*"gpu_busy":\([0-9.]*\).*
 run probe $real -o $table; expect "a recording without its dry run" 2 '' 'has no partner'
 run probe $dry $real -o $table; expect "the wrong way round" 2 '' 'gpt-4-dry.vct is a dry run'
 run probe $real $real -o $table; expect "two recordings of a card" 2 '' 'behind it stands the dry run'
+# --questions: who asks the card is PyTorch; here a script stands in for it.
+printf '#!/bin/sh\necho "# vramcast card 1" > "$2"; cat "$3" >> "$2"; exit "$(head -n 1 "$3")"\n' > "$TMP/python"; chmod +x "$TMP/python"
+echo 0 > "$TMP/asked"; run probe --questions "$TMP/asked" --python "$TMP/python" -o "$TMP/c.vcc"; expect "a card is asked" 0 "c.vcc: what this card answered; 'vramcast dryrun --card"
+check "and what it answered is kept" test "$(tr '\n' ' ' < "$TMP/c.vcc")" = '# vramcast card 1 0 '
+echo 5 > "$TMP/asked"; run probe --questions "$TMP/asked" --python "$TMP/python" -o "$TMP/d.vcc"; expect "an asker that fails" 1 '' 'asking the card failed'
+[ -e "$TMP/d.vcc" ] && fail "a file was written" || pass "leaves no file"
+run probe --questions "$TMP/none"; expect "no questions" 1 '' "cannot open .*none.*'vramcast dryrun --questions .*none' writes it"
+run probe --questions "$TMP/asked" $real $dry; expect "recordings beside them" 2 '' 'leave one out'
 run probe traces/attention.vct $dry -o $table; expect "no kernels" 2 '' 'shows no steps of kernels'
 [ -e $table ] && fail "a table was written" || pass "no table after an error"
 run probe $real $dry -o $table; expect "a table" 0 '(8|9)[0-9] % of its kernels.* time is of kernels that the dry run has'

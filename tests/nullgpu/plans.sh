@@ -58,6 +58,31 @@ echo text > "$wheel/libcudnn.so.9"; dry A=1
 names "a file that is no library is named" 'by rule (the cuDNN that is installed does not load)'
 check "no process is left behind" sh -c "! ps -e -o args | grep -v grep | grep -q '$asker serve .* $table'"
 
+# what a card answered
+rm -f "$table"; ln -sf "$PWD/$BUILD/tests/nullgpu/deviceless.so" "$wheel/libcudnn.so.9"
+asked() { env A=1 "$VRAMCAST" dryrun "$@" --no-record --report "$TMP/report.json" -- "$PWD/$BUILD/tests/nullgpu/cudnn" 2> "$TMP/err"; }
+out=$(asked -g rtx3060 --questions "$TMP/asked")
+check "dryrun --questions: each direction once" test "$(grep -c '^8.6/28 9.11.0 [a-z]* f32 nchw 8x16x32x32 24x16x3x3 8x24x32x32 ' "$TMP/asked") $(sort "$TMP/asked" | uniq -d)" = "3 "
+card() { printf '# vramcast card 1\n# name %s\n# total 12000000000\n# context 400000000\n# addresses up\n' "$1"
+	awk '/^8/ { $NF = 7000000 + NR; print }' "$TMP/asked"; }
+card 'NVIDIA GeForce RTX 3060' > "$TMP/c.vcc"
+out=$(asked --card "$TMP/c.vcc")
+says "dryrun --card: the card's own workspace is the answer" "$(awk '/ forward / { print "forward", $NF }' "$TMP/c.vcc")"
+check "... and no interval is left" sh -c "! grep -q convolution '$TMP/report.json'"
+check "... its memory and its context count" grep -q '"context": *400000000,' "$TMP/report.json"
+out=$(asked --card "$TMP/c.vcc" --context 1MiB)
+check "... unless the user says otherwise" grep -q '"context": *1048576,' "$TMP/report.json"
+refused() { # NAME OPTIONS CODE SENTENCE
+	# options are words
+	# shellcheck disable=SC2086
+	run dryrun --card "$TMP/x.vcc" $2 --no-record -- true; expect "$1" "$3" '' "$4"
+}
+card 'NVIDIA GeForce RTX 3060' | sed 's/^8.6/8.9/' > "$TMP/x.vcc"; refused "a row of another card is an error" "" 125 'x.vcc:6: this row is of another card'
+card 'wrong' > "$TMP/x.vcc"; refused "so is a card that is not known" "" 125 'of a wrong, which is not among'
+card 'NVIDIA GeForce RTX 3060' | sed 's/400000000/much/' > "$TMP/x.vcc"; refused "and what is no number" "" 125 'x.vcc:4: this is no number of bytes'
+cp "$TMP/asked" "$TMP/x.vcc"; refused "and the list of questions" "" 125 "x.vcc:1: the first line is not '# vramcast card 1'"
+cp "$TMP/c.vcc" "$TMP/x.vcc"; refused "and another card beside it" "-g t4" 2 'is of the GeForce RTX 3060.*, and -g names the Tesla T4'
+
 # cards, in the words of the library
 mkdir "$TMP/lib"; ln -s "$PWD/$BUILD/nullgpu/vcnull-libcuda.so.1" "$TMP/lib/libcuda.so.1"
 run gpus h100-80g-sxm --export-properties -

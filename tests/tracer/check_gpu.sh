@@ -138,7 +138,7 @@ done
 
 topic "**8. Workspaces of convolutions**"
 mkdir -p "$BUILD/gpu"
-if on "$python" tests/tracer/gpu_workspaces.py "$BUILD/gpu/workspaces.txt" > "$TMP/out" 2> "$TMP/err"; then
+if on "$python" python/probe_workspaces.py "$BUILD/gpu/workspaces.txt" > "$TMP/out" 2> "$TMP/err"; then
 	rows=$(grep -vc '^#' "$BUILD/gpu/workspaces.txt")
 	pass "workspaces of $rows convolutions are recorded"
 	say "$rows convolutions in $BUILD/gpu/workspaces.txt; VRAMCAST_NULL_WORKSPACES, or ~/.cache/vramcast/workspaces.txt, gives them to dry runs (docs/reference/null-gpu.md)"

@@ -23,7 +23,7 @@ for version in ${TORCH:-2.9.1 2.11.0}; do
 		done
 		# 9.10.2 dies at its first question about a B200; the rules answer then
 		grep -q '^[^#]' "$TMP/list" || { skip "$version, $card" "this cuDNN ends when it is asked for such a card"; continue; }
-		dry -g "$card" --no-record -- "$py" tests/tracer/gpu_workspaces.py "$TMP/measured" "$TMP/plain"
+		dry -g "$card" --no-record -- "$py" python/probe_workspaces.py "$TMP/measured" "$TMP/plain"
 		if grep -q 'cuDNN ended the process that asked it' "$TMP/err"; then
 			skip "$version, $card" "this cuDNN ends when it is asked some of this"; continue
 		fi

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare.py LIST MEASURED [MORE] - plans of the list (vcnull-cudnn-plans rows) against what PyTorch asked for, plan by plan
-(gpu_workspaces.py). MORE: the fallback list. Exit code 1 where a first plan differs."""
+(python/probe_workspaces.py). MORE: the fallback list. Exit code 1 where a first plan differs."""
 import sys
 
 

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpu_workspaces.py OUT [SHAPES] - scratch memory of cuDNN's convolutions on this card, as rows of the
+"""probe_workspaces.py OUT [SHAPES] - scratch memory of cuDNN's convolutions on this card, as rows of the
 table that the null GPU reads (docs/reference/null-gpu.md): plan by plan, each refused the memory of the one before.
+Before them stands what the card is, in comments: what `vramcast dryrun --card` reads (commands/card_file.h).
 
-SHAPES: a table of the same form (VRAMCAST_NULL_WORKSPACE_LOG of a dry run writes one); without, the layers
+SHAPES: a table of the same form (`vramcast dryrun --questions` writes one); without, the layers
 of a ResNet-50 and a VGG for three batch sizes, in fp32 and bf16."""
+import subprocess
 import sys
+import time
 
 import torch
 
 TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
 PLANS = 4
+LIMIT = 100  # seconds for all convolutions
 aten = torch.ops.aten
 
 
@@ -31,7 +35,8 @@ def read_shapes(path):
     for line in open(path):
         field = line.split("#")[0].split()
         if len(field) >= 11:
-            yield tuple(field[2:5]) + tuple(tuple(int(v) for v in s.split("x")) for s in field[5:11])
+            if "/" not in field[2]:  # what other lists name follows from no single call
+                yield tuple(field[2:5]) + tuple(tuple(int(v) for v in s.split("x")) for s in field[5:11])
 
 
 def requested(which):
@@ -125,7 +130,51 @@ def text(shape):
     return " ".join("x".join(map(str, f)) if isinstance(f, tuple) else f for f in shape)
 
 
+def used():
+    """{UUID: MiB in use} of the machine's cards; empty where nvidia-smi does not say."""
+    try:
+        said = subprocess.run(["nvidia-smi", "--query-gpu=uuid,memory.used", "--format=csv,noheader,nounits"], capture_output=True,
+                              text=True, timeout=20, check=True).stdout
+        return {line.split(",")[0].strip(): int(line.split(",")[1]) for line in said.splitlines()}
+    except (OSError, ValueError, IndexError, subprocess.SubprocessError):
+        return {}
+
+
+def context(before):
+    """Bytes of this process outside the allocator: what the card has in use more than before its first call, less what
+    PyTorch reserved. None where that is not plausible: other processes came or went."""
+    uuid = "GPU-" + str(getattr(torch.cuda.get_device_properties(0), "uuid", "")).removeprefix("GPU-")
+    after = used()
+    if uuid not in before or uuid not in after:
+        return None
+    more = ((after[uuid] - before[uuid]) << 20) - torch.cuda.memory_reserved()
+    return more if 50 << 20 < more < 4 << 30 else None
+
+
+def addresses():
+    """Whether fresh segments lie below or above those before them; None where they do both. The driver takes address space
+    by windows, which it fills upwards: segments as large as windows are asked for."""
+    torch.cuda.empty_cache()
+    size = min(1 << 30, torch.cuda.mem_get_info()[0] >> 4) >> 21 << 21
+    at = [taken(size) for _ in range(6)]
+    steps = {a.data_ptr() < b.data_ptr() for a, b in zip(at, at[1:])}
+    return None if len(steps) > 1 else "up" if True in steps else "down"
+
+
+def heading(out, before):
+    torch.zeros(1, device="cuda")
+    facts = {"name": torch.cuda.get_device_properties(0).name, "total": torch.cuda.mem_get_info()[1], "context": context(before),
+             "addresses": addresses()}
+    out.write("# vramcast card 1\n")
+    for key, value in facts.items():
+        if value is not None:
+            out.write("# %s %s\n" % (key, value))
+
+
 def main():
+    before = used()
+    if not torch.cuda.is_available():
+        sys.exit("PyTorch %s sees no card here" % torch.__version__)
     torch.backends.cudnn.benchmark = False
     p = torch.cuda.get_device_properties(0)
     v = torch.backends.cudnn.version()
@@ -134,9 +183,15 @@ def main():
     card = "%d.%d/%d" % (p.major, p.minor, p.multi_processor_count)
     n = 0
     with open(sys.argv[1], "w") as out:
-        out.write("# %s, cuDNN %s, PyTorch %s\n" % (p.name, version, torch.__version__))
+        heading(out, before)
+        out.write("# cuDNN %s, PyTorch %s\n" % (version, torch.__version__))
         out.write("# card cudnn direction type layout x w y stride pad dilation bytes\n")
-        for shape in read_shapes(sys.argv[2]) if sys.argv[2:] else default_shapes():
+        shapes = list(read_shapes(sys.argv[2]) if sys.argv[2:] else default_shapes())
+        began = time.monotonic()
+        for asked, shape in enumerate(shapes):
+            if time.monotonic() - began > LIMIT:
+                print("%d of %d convolutions were not asked: %d seconds are over" % (len(shapes) - asked, len(shapes), LIMIT))
+                break
             found = plans(shape)
             if found:
                 out.write("%s %s %s %s\n" % (card, version, text(shape), ",".join(map(str, found))))

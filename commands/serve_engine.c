@@ -13,13 +13,6 @@ static bool release_of(const char *version, unsigned *patch)
 	       (sscanf(version, "0.5.%u%c", patch, &end) == 1 && *patch <= NEWEST);
 }
 
-bool vc_engine_knows_sglang(const char *version)
-{
-	unsigned patch;
-
-	return release_of(version, &patch);
-}
-
 int vc_engine_init(struct vc_engine *e, const char *sglang, const struct vc_serving_config *k,
 		   const struct vc_requests *requests, struct vc_error *err)
 {

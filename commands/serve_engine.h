@@ -13,8 +13,6 @@ struct vc_engine {
 
 struct vc_engine_state { uint64_t running, waiting, gave_up, used, tokens; };
 
-/* Whether SGLang of that release is known, "0.5" or "0.5.22". */
-bool vc_engine_knows_sglang(const char *version);
 /* `sglang`: its release, for which max_batch is chunked_prefill_size; NULL: vLLM. Blocks are pages,
  * and one of them nobody gets. */
 int  vc_engine_init(struct vc_engine *e, const char *sglang, const struct vc_serving_config *k,

@@ -159,10 +159,6 @@ bool vc_has_spare(const struct vc_result *r);
 void vc_choice_text(const char *vary, bool largest, const struct vc_named *of, size_t n, char *buf,
 		    size_t cap);
 void vc_varied_text(double v, char *buf, size_t cap);
-/* How far reserved is above live at the peak, in thousandths; of one allocator over recordings. */
-uint64_t vc_over_live(const struct vc_result *r);
-void vc_over_text(const char *name, const struct vc_result *const *of, size_t n, char *buf,
-		  size_t cap);
 /* "1. expandable segments: fits, 12.3 GiB reserved". */
 struct vc_tried {
 	const char *text;

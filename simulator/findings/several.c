@@ -188,42 +188,6 @@ void vc_choice_text(const char *vary, bool largest, const struct vc_named *of, s
 		ADD(", ...");
 }
 
-/* ---- allocators ---- */
-
-uint64_t vc_over_live(const struct vc_result *r)
-{
-	uint64_t live = r->stats.lower_bound, reserved = r->stats.peak_reserved;
-
-	return live && reserved > live ? vc_muldiv(reserved - live, 1000, live) : 0;
-}
-
-void vc_over_text(const char *name, const struct vc_result *const *of, size_t n, char *buf,
-		  size_t cap)
-{
-	uint64_t low = UINT64_MAX, high = 0;
-	size_t through = 0, out = 0, used = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (vc_result_verdict(of[i]) == VC_OOM) {
-			out++;
-			continue;
-		}
-		uint64_t x = vc_over_live(of[i]);
-
-		low = x < low ? x : low;
-		high = x > high ? x : high;
-		through++;
-	}
-	ADD("%s ", name);
-	if (through && low < high)
-		ADD("reserves %.1f to %.1f %% more than was live", (double)low / 10,
-		    (double)high / 10);
-	else if (through)
-		ADD("reserves %.1f %% more than was live", (double)low / 10);
-	if (out)
-		ADD("%sruns out of memory%s", through ? ", and " : "", through ? " on others" : "");
-}
-
 /* ---- changes that were tried ---- */
 
 void vc_tried_text(const struct vc_tried *t, size_t number, enum vc_units u, char *buf, size_t cap)

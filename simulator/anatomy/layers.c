@@ -336,16 +336,17 @@ static int split(struct sites *s, struct vc_layers *l, struct vc_error *err)
 		for (size_t i = whole.at[k].from; m && i < whole.at[k].to; i++)
 			left += !lasting(s, i);
 		n = lead ? m - lead : 0;
-		for (size_t i = whole.at[k].from; r == VC_OK && i < whole.at[k].to; i++) {
+		for (size_t i = whole.at[k].from; i < whole.at[k].to; i++) {
 			if (i == whole.at[k].from || (m && n == m && left >= m)) {
 				r = push(l, whole.at[k], err);
 				n = i == whole.at[k].from ? n : 0;
-				l->at[l->n ? l->n - 1 : 0].from = r == VC_OK ? i : 0;
+				if (r < 0)
+					break;
+				l->at[l->n - 1].from = i;
 			}
 			n += !lasting(s, i);
 			left -= m && !lasting(s, i);
-			if (r == VC_OK)
-				l->at[l->n - 1].to = i + 1;
+			l->at[l->n - 1].to = i + 1;
 		}
 	}
 	free(whole.at);

@@ -71,7 +71,7 @@ others() {
 		for x in checkpoint offload optimizer:to=sgd precision lora accumulate:k=2 fsdp; do ask $f -x $x; done
 	done
 }
-# Not all that a change makes moves a peak: the events themselves, their number and bytes
+# Not all that a change makes moves a peak: the events themselves, their number and bytes, and a checksum of all they say
 events() {
 	for f in gpt conv bert; do
 		for x in accumulate:k=2 optimizer:to=adafactor optimizer:to=adam8bit precision precision:to=bf16 zero:stage=1 zero:stage=2 zero:stage=3 \
@@ -91,8 +91,9 @@ events() {
 }
 count() { # OPTION... : one line
 	if "$VRAMCAST" export -q "$@" --to vct -o "$TMP/events.vct" 2> "$TMP/err"; then
-		echo "$* -> $("$VRAMCAST" dump "$TMP/events.vct" | awk '$3 == "alloc" { n++; for (i = 4; i <= NF; i++) if ($i ~ /^size=/) s += substr($i, 6) }
-			$3 == "free" { f++ } END { printf "%d allocations, %.0f bytes, %d frees", n, s, f }')"
+		"$VRAMCAST" dump "$TMP/events.vct" > "$TMP/dump"
+		echo "$* -> $(awk '$3 == "alloc" { n++; for (i = 4; i <= NF; i++) if ($i ~ /^size=/) s += substr($i, 6) }
+			$3 == "free" { f++ } END { printf "%d allocations, %.0f bytes, %d frees", n, s, f }' "$TMP/dump"), sum $(cksum < "$TMP/dump")"
 	else
 		echo "$* -> $(sed 's/^vramcast [a-z]*: //' "$TMP/err" | head -n 1)"
 	fi

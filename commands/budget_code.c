@@ -29,7 +29,8 @@ static void say_products(struct vc_emit *e)
 	}
 }
 
-static void say_means(struct vc_emit *e, enum vc_budget_do way)
+/* sends: how something is sent to the host was said. */
+static void say_means(struct vc_emit *e, enum vc_budget_do way, bool sends)
 {
 	static const char *const twice[] = { "twice = partial(checkpoint, use_reentrant=False)",
 					     NULL };
@@ -56,18 +57,25 @@ static void say_means(struct vc_emit *e, enum vc_budget_do way)
 		"def to_host(forward, *args, **kwargs):",
 		"    with torch.autograd.graph.saved_tensors_hooks(send, back):",
 		"        return forward(*args, **kwargs)", NULL };
-	static const char *const *const means[VC_BUDGET_WAYS] = { NULL, twice, products, sent };
+	static const char *const from_host[] = {
+		"def from_host(forward, *args, **kwargs):",
+		"    return to_host(partial(checkpoint, forward, use_reentrant=False), *args,",
+		"                   **kwargs)", NULL };
+	static const char *const *const means[VC_BUDGET_WAYS] = { NULL, twice, products, sent,
+								  from_host };
 
 	if (way == VC_BUDGET_PRODUCTS)
 		say_products(e);
+	if (way == VC_BUDGET_RECOMPUTE_OFFLOAD && !sends)
+		lines(e, sent);
 	lines(e, means[way]);
 }
 
 static size_t say_way(struct vc_emit *e, const struct vc_budget *b, const uint8_t *how,
-		      enum vc_budget_do way)
+		      enum vc_budget_do way, bool sends)
 {
 	static const char *const name[VC_BUDGET_WAYS] = { NULL, "twice", "but_products",
-							  "to_host" };
+							  "to_host", "from_host" };
 	size_t n = 0;
 
 	for (size_t i = 0; i < b->n; i++) {
@@ -76,7 +84,7 @@ static size_t say_way(struct vc_emit *e, const struct vc_budget *b, const uint8_
 		if (how[i] != (uint8_t)way)
 			continue;
 		if (!n++) {
-			say_means(e, way);
+			say_means(e, way, sends);
 			vc_emit_line(e, "    for name in [");
 		}
 		vc_emit_line(e, "            \"%s\",", slash ? slash + 1 : b->at[i].name);
@@ -96,7 +104,7 @@ void vc_budget_paste(struct vc_emit *e, const struct vc_budget *b, const uint8_t
 		"import torch", "from functools import partial",
 		"from torch.utils.checkpoint import (CheckpointPolicy, checkpoint,",
 		"                                    create_selective_checkpoint_contexts)", NULL };
-	size_t again = 0;
+	size_t again = 0, sent = 0;
 
 	vc_emit_line(e, "  to paste behind what makes the model:");
 	lines(e, imports);
@@ -104,9 +112,10 @@ void vc_budget_paste(struct vc_emit *e, const struct vc_budget *b, const uint8_t
 		vc_emit_line(e, "    torch.cuda.set_per_process_memory_fraction(%" PRIu64
 			     " / torch.cuda.get_device_properties(0).total_memory)", limit);
 	for (int way = VC_BUDGET_RECOMPUTE; way < VC_BUDGET_WAYS; way++) {
-		size_t n = say_way(e, b, how, way);
+		size_t n = say_way(e, b, how, way, sent);
 
 		again += way != VC_BUDGET_OFFLOAD ? n : 0;
+		sent += way == VC_BUDGET_OFFLOAD ? n : 0;
 	}
 	if (again)
 		vc_emit_line(e, "  statistics of batch normalization, and a cache of keys (turn it "

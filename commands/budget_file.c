@@ -65,6 +65,8 @@ int vc_budget_save(const struct vc_budget *b, const uint8_t *how, const struct v
 	vc_emit_text(e, "schema", NULL, SCHEMA);
 	vc_emit_text(e, "command", NULL, m->command);
 	vc_emit_uint(e, "used", NULL, m->used);
+	if (m->expandable)
+		vc_emit_text(e, "conf", NULL, VC_BUDGET_CONF);
 	emit_choice(e, b, how, m->limit, m->share, m->twice);
 	return vc_emit_done(e, err);
 }
@@ -100,8 +102,8 @@ static int read_units(struct vc_budget *b, uint8_t **how, const struct vc_value 
 
 		if (!name || way == VC_BUDGET_WAYS)
 			return vc_fail(err, VC_EFORMAT, "%s: unit %zu needs a \"name\", and \"do\" "
-				       "that is \"keep\", \"recompute\", \"products\" or "
-				       "\"offload\"", path, b->n + 1);
+				       "that is \"keep\", \"recompute\", \"products\", "
+				       "\"offload\" or \"recompute_offload\"", path, b->n + 1);
 		b->at[b->n].name = strdup(name);
 		VC_HAVE(b->at[b->n].name, "a choice of modules", err);
 		(*how)[b->n++] = (uint8_t)way;
@@ -131,6 +133,21 @@ static int start(const char *spec, const char *path, size_t argc, char **argv, s
 	return code;
 }
 
+/* Behind the settings that are there. */
+static int set_conf(const char *conf, struct vc_error *err)
+{
+	const char *own = getenv("PYTORCH_ALLOC_CONF");
+	char text[512];
+
+	own = own && *own ? own : getenv("PYTORCH_CUDA_ALLOC_CONF");
+	snprintf(text, sizeof(text), "%.400s%s%.100s", own ? own : "", own && *own ? "," : "",
+		 conf);
+	if (setenv("PYTORCH_CUDA_ALLOC_CONF", text, 1) < 0 ||
+	    setenv("PYTORCH_ALLOC_CONF", text, 1) < 0)
+		return vc_nomem(err, "the environment");
+	return VC_OK;
+}
+
 int vc_budget_run(const char *path, size_t argc, char **argv, struct vc_error *err)
 {
 	struct vc_value *v = vc_value_load(path, err);
@@ -143,6 +160,8 @@ int vc_budget_run(const char *path, size_t argc, char **argv, struct vc_error *e
 	vc_value_count(vc_value_get(v, "limit"), &limit);
 	b.compiled = vc_value_count(vc_value_get(v, "share"), &share);
 	vc_value_count(vc_value_get(v, "twice"), &twice);
+	if (r == VC_OK && vc_value_text(v, "conf"))
+		r = set_conf(vc_value_text(v, "conf"), err);
 	vc_value_free(v);
 	if (r == VC_OK && !(spec = spec_of(&b, how, false, limit, share, twice, err)))
 		r = err->status;

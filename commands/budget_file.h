@@ -5,10 +5,15 @@
 
 #include "simulator/search/budget.h"
 
+/* Segments of the allocator that grow: less of them lies between blocks (PyTorch's notes on CUDA,
+ * "Optimizing memory usage with PYTORCH_CUDA_ALLOC_CONF"). */
+#define VC_BUDGET_CONF "expandable_segments:True"
+
 struct vc_budget_made {
 	uint64_t limit; /* bytes that the allocator may reserve, 0: nothing limits it */
 	uint64_t share; /* percent that torch.compile may keep, where that decides ... */
 	uint64_t twice; /* ... of layers that are computed twice inside of it */
+	bool expandable; /* VC_BUDGET_CONF */
 	uint64_t used;
 	const char *command;
 };

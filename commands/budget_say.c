@@ -3,6 +3,7 @@
 #include "commands/budget_say.h"
 
 #include "commands/budget_code.h"
+#include "commands/budget_file.h"
 
 static size_t taken(const struct vc_budget_find *f, enum vc_budget_do way)
 {
@@ -25,7 +26,8 @@ static const char *cost_text(const struct vc_budget_find *f, double cost, char t
 static void say_ways(struct vc_emit *e, const struct vc_budget_find *f)
 {
 	static const char *const words[VC_BUDGET_WAYS] = {
-		NULL, "computed twice", "computed twice but for products", "sent to the host" };
+		NULL, "computed twice", "computed twice but for products", "sent to the host",
+		"computed twice, and what they are called with sent to the host" };
 	char used[32], said[32], text[32];
 
 	for (int way = VC_BUDGET_RECOMPUTE; way < VC_BUDGET_WAYS; way++)
@@ -44,6 +46,8 @@ static void say_ways(struct vc_emit *e, const struct vc_budget_find *f)
 	if (f->even && f->b.timed)
 		vc_emit_line(e, "  with the fewest modules computed twice, evenly spread: %s",
 			     cost_text(f, f->uniform, text));
+	if (f->expandable)
+		vc_emit_line(e, "its allocator has PYTORCH_CUDA_ALLOC_CONF=" VC_BUDGET_CONF);
 	if (f->limit)
 		vc_emit_line(e, "its allocator is limited to %s and empties its cache %" PRIu64
 			     " times%s", vc_bytes_text(f->limit, text), f->flushes,
@@ -108,7 +112,7 @@ static void say_people(struct vc_emit *e, const struct vc_budget_find *f)
 			say_floor(e, f);
 	} else if (f->b.compiled && (f->share < 100 || f->twice)) {
 		say_share(e, f);
-	} else if (taken(f, VC_BUDGET_KEEP) == f->b.n && !f->limit) {
+	} else if (taken(f, VC_BUDGET_KEEP) == f->b.n && !f->limit && !f->expandable) {
 		vc_emit_line(e, "nothing has to be computed twice");
 	} else {
 		say_ways(e, f);
@@ -155,6 +159,7 @@ void vc_budget_say(const void *find, size_t card, struct vc_emit *e)
 	vc_emit_uint(vc_emit_known(e, f->even), "uniform", NULL, (uint64_t)f->uniform);
 	vc_emit_uint(vc_emit_known(e, f->limit), "limit", NULL, f->limit);
 	vc_emit_uint(vc_emit_known(e, f->limit), "flushes", NULL, f->flushes);
+	vc_emit_text(vc_emit_known(e, f->expandable), "conf", NULL, VC_BUDGET_CONF);
 	vc_emit_uint(vc_emit_known(e, f->b.compiled && f->found), "share", NULL, f->share);
 	vc_emit_uint(vc_emit_known(e, f->b.compiled && f->found), "twice", NULL, f->twice);
 	vc_emit_array(e, "tried", NULL);

@@ -19,6 +19,8 @@ struct vc_budget_find {
 	uint64_t beside;          /* what is used beyond what the allocator reserves */
 	double host_share;        /* bytes of the host's memory for each that is sent there */
 	uint8_t *how, *best;
+	char grown[256];          /* settings of the allocator with segments that grow; "": as is */
+	bool grows, expandable;   /* these are tried; they were chosen */
 	bool limited;             /* choices are looked for whose cache is emptied to stay below */
 	double emptying;          /* what that adds to a step, in the last replay */
 	uint64_t driver;          /* ns in driver calls, of the run in which all is kept */

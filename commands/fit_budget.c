@@ -38,9 +38,10 @@ static int play(struct vc_budget_find *f, struct vc_rehearsal *h, const uint8_t 
 	int r = spec ? VC_OK : (int)err->status;
 
 	h->budget = spec;
+	h->conf = f->grows ? f->grown : NULL;
 	if (r == VC_OK)
 		r = vc_rehearse(h, ran, err);
-	h->budget = NULL;
+	h->budget = h->conf = NULL;
 	free(spec);
 	return r;
 }
@@ -96,7 +97,7 @@ static int play_ways(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc
 	f->best = calloc(f->b.n, sizeof(*f->best));
 	VC_HAVE(f->how && f->best, "a choice of modules", err);
 	for (int way = 0; way < VC_BUDGET_WAYS; way++) {
-		int r = way == VC_BUDGET_OFFLOAD && !f->b.host ? VC_OK : play_way(f, h, way, err);
+		int r = way >= VC_BUDGET_OFFLOAD && !f->b.host ? VC_OK : play_way(f, h, way, err);
 
 		if (r < 0 && (r == VC_ENOMEM || way <= VC_BUDGET_RECOMPUTE))
 			return r;
@@ -182,6 +183,8 @@ static int replay(struct vc_budget_find *f, struct vc_recording *made, uint64_t 
 	struct vc_plan plan = vc_plan_unlimited(&f->on.plan[0]);
 	double emptying = 0;
 
+	if (f->grows)
+		vc_plan_set_conf(&plan, f->grown);
 	if (f->limited) {
 		plan.capacity = ROOM;
 		plan.fraction = (double)limit_of(f, target) / (double)ROOM;
@@ -293,6 +296,30 @@ static int relax(struct vc_budget_find *f, size_t i, uint64_t target, uint64_t *
 	return VC_OK;
 }
 
+/* Where none of the cheapest stays below: the best that was played, or the same for all units,
+ * which leaves fewer holes. */
+static int begin_from(struct vc_budget_find *f, uint64_t target, uint64_t *says, bool *found,
+		      struct vc_error *err)
+{
+	static const uint8_t same[] = { VC_BUDGET_PRODUCTS, VC_BUDGET_RECOMPUTE,
+					VC_BUDGET_RECOMPUTE_OFFLOAD, VC_BUDGET_OFFLOAD };
+
+	for (size_t k = 0; k < sizeof(same) && !*found; k++) {
+		if (f->found)
+			memcpy(f->how, f->best, f->b.n * sizeof(*f->how));
+		else
+			memset(f->how, same[k], f->b.n * sizeof(*f->how));
+		if ((!f->found && !f->b.can[same[k]]) ||
+		    vc_budget_hosted(&f->b, f->how) > f->b.host)
+			continue;
+		VC_TRY(predict(f, f->how, target, says, err));
+		*found = *says <= target;
+		if (f->found)
+			break;
+	}
+	return VC_OK;
+}
+
 /* Sums of bytes see no fragmentation, replays do: from the choice at hand on, unit by unit, the
  * dearest first. */
 static int improve(struct vc_budget_find *f, uint64_t target, uint64_t *says, bool *found,
@@ -301,11 +328,8 @@ static int improve(struct vc_budget_find *f, uint64_t target, uint64_t *says, bo
 	bool *done = calloc(f->b.n, sizeof(*done));
 	int r = done ? VC_OK : vc_nomem(err, "a choice of modules");
 
-	if (r == VC_OK && !*found && f->found) {
-		memcpy(f->how, f->best, f->b.n * sizeof(*f->how));
-		r = predict(f, f->how, target, says, err);
-		*found = r == VC_OK && *says <= target;
-	}
+	if (r == VC_OK && !*found)
+		r = begin_from(f, target, says, found, err);
 	f->enough = f->replays + REPLAYS;
 	for (size_t k = 0; r == VC_OK && *found && k < f->b.n; k++) {
 		size_t top = SIZE_MAX;
@@ -345,6 +369,7 @@ static int keep_it(struct vc_budget_find *f, const struct vc_kept *ran, uint64_t
 	f->used = ran->used;
 	f->predicted = says;
 	f->host = sent > kept ? sent - kept : 0;
+	f->expandable = f->grows;
 	f->limit = f->limited ? limit_of(f, f->peak) : 0;
 	f->flushes = f->limited ? ran->flushes : 0;
 	memcpy(f->best, f->how, f->b.n * sizeof(*f->best));
@@ -399,7 +424,6 @@ static int try_choices(struct vc_budget_find *f, struct vc_rehearsal *h, struct 
  * stay below. */
 static int spread(struct vc_budget_find *f, struct vc_error *err)
 {
-	f->limited = false;
 	for (size_t m = 1; m <= f->b.n && !f->even; m++) {
 		uint64_t used;
 
@@ -466,6 +490,36 @@ static void bound(struct vc_budget_find *f)
 			 f->b.at[at].name);
 }
 
+/* Without a limit, and with one: where memory is short, the allocator empties its cache before it
+ * gives up. */
+static int try_both(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
+{
+	VC_TRY(try_choices(f, h, err));
+	f->limited = true;
+	int r = try_choices(f, h, err);
+
+	f->limited = false;
+	return r;
+}
+
+/* Once more in segments that grow, of programs that do not set that themselves. */
+static int try_growing(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
+{
+	const char *own = f->on.plan[0].conf ? f->on.plan[0].conf : "";
+	int r;
+
+	if (strstr(own, "expandable_segments") || vc_plan_is_drivers(own))
+		return VC_OK;
+	snprintf(f->grown, sizeof(f->grown), "%.200s%s" VC_BUDGET_CONF, own, *own ? "," : "");
+	f->grows = true;
+	r = try_both(f, h, err);
+	f->grows = false;
+	if (r == VC_ENOMEM)
+		return r;
+	*err = (struct vc_error){ 0 }; /* a release that does not know them */
+	return VC_OK;
+}
+
 static int prove_units(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
 {
 	VC_TRY(measure_beside(f, err));
@@ -480,10 +534,9 @@ static int prove_units(struct vc_budget_find *f, struct vc_rehearsal *h, struct 
 	}
 	if (f->found && f->cost <= 0)
 		return VC_OK;
-	VC_TRY(try_choices(f, h, err));
-	/* Where memory is short, the allocator empties its cache before it gives up. */
-	f->limited = true;
-	VC_TRY(try_choices(f, h, err));
+	VC_TRY(try_both(f, h, err));
+	if (!f->found || f->limit)
+		VC_TRY(try_growing(f, h, err));
 	VC_TRY(spread(f, err));
 	f->floor = f->least < f->floor ? f->least : f->floor;
 	return VC_OK;
@@ -547,8 +600,9 @@ static int find_budget(const struct vc_fit_ask *ask, size_t argc, char **argv,
 	int r = vc_fit_take(&steps, &f, argc, argv, con);
 
 	if (r == FITS && ask->save) {
-		int lost = vc_budget_save(&f.b, f.best, &(struct vc_budget_made){ f.limit, f.share,
-					  f.twice, f.used, f.command }, ask->save, &con->err);
+		const struct vc_budget_made made = { f.limit, f.share, f.twice, f.expandable,
+						     f.used, f.command };
+		int lost = vc_budget_save(&f.b, f.best, &made, ask->save, &con->err);
 
 		r = lost < 0 ? lost : r;
 	}

@@ -329,7 +329,19 @@ class _Budget:
         passing.clear()
         return out
 
-    def recompute(self, layer, forward, args, kwargs, **how):
+    def recompute_offload(self, layer, forward, args, kwargs):
+        """Computed twice, from arguments that lie in pinned host memory until then."""
+        names = [k for k, v in kwargs.items() if isinstance(v, self.torch.Tensor)]
+        rest, n = {k: v for k, v in kwargs.items() if k not in names}, len(args)
+
+        def _vramcast_named(*values, **named):  # which must not hold what it is called with
+            return forward(*values[:n], **dict(zip(names, values[n:])), **named)
+
+        def _vramcast_sent(*values, **named):
+            return self.recompute(layer, _vramcast_named, values, named, holds=False)
+        return self.offload(layer, _vramcast_sent, (*args, *(kwargs[k] for k in names)), rest)
+
+    def recompute(self, layer, forward, args, kwargs, holds=True, **how):
         """Dropout draws the same numbers again, and batch normalization does not see the same batch twice."""
         from torch.utils.checkpoint import checkpoint
         args, kwargs = uncached(args, kwargs)
@@ -345,7 +357,8 @@ class _Budget:
                 return forward(*values, **kwargs)
             finally:
                 self.state.inside = inside
-        _vramcast_again.held = [self.held(layer, t) for t in (*args, *kwargs.values())]  # as long as the arguments
+        if holds:  # as long as the arguments
+            _vramcast_again.held = [self.held(layer, t) for t in (*args, *kwargs.values())]
         return checkpoint(_vramcast_again, *args, use_reentrant=False, **how)
 
     def again(self, layer, forward, args, kwargs):

@@ -18,7 +18,8 @@ enum { PRICES = 40 };
 #define PRICE 1e-3            /* of a byte of the host, to begin with: ns at 1000 GB/s */
 #define NONE SIZE_MAX
 
-const char *const vc_budget_word[VC_BUDGET_WAYS] = { "keep", "recompute", "products", "offload" };
+const char *const vc_budget_word[VC_BUDGET_WAYS] = { "keep", "recompute", "products", "offload",
+						     "recompute_offload" };
 
 /* What a run does with a unit, pass by pass. */
 struct passes { int64_t *grew; size_t n; int64_t now; double cost; bool held; };
@@ -262,6 +263,15 @@ static bool can(const struct vc_budget *b, size_t i, int way)
 	return !way || (b->can[way] && b->at[i].freed[way]);
 }
 
+/* Bytes that it sends to the host: all of it, or the arguments that computing it twice keeps. */
+static uint64_t sent(const struct vc_budget_unit *u, int way)
+{
+	int64_t kept = way == VC_BUDGET_OFFLOAD ? 0 : u->freed[VC_BUDGET_RECOMPUTE];
+
+	return way >= VC_BUDGET_OFFLOAD && u->freed[way] > kept ?
+		       (uint64_t)(u->freed[way] - kept) : 0;
+}
+
 /* Sorted by time: those that give back no more than one before go. */
 static size_t thin(struct label *l, size_t n)
 {
@@ -288,10 +298,8 @@ static int step(struct vc_budget *b, size_t i, uint64_t bytes, struct label **la
 			if (can(b, i, way) && may(u, l->freed, way, bytes))
 				next[m++] = (struct label){ l->freed + (uint64_t)u->freed[way],
 							    l->cost + u->cost[way] +
-							    (way == VC_BUDGET_OFFLOAD) *
-							    b->price *
-							    (double)u->freed[way], (uint32_t)k,
-							    (uint8_t)way };
+							    b->price * (double)sent(u, way),
+							    (uint32_t)k, (uint8_t)way };
 		}
 	if (m)
 		vc_sort(next, m, sizeof(*next), by_time);
@@ -335,7 +343,7 @@ uint64_t vc_budget_hosted(const struct vc_budget *b, const uint8_t *how)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < b->n; i++)
-		sum += how[i] == VC_BUDGET_OFFLOAD ? (uint64_t)b->at[i].freed[how[i]] : 0;
+		sum += sent(&b->at[i], how[i]);
 	return sum;
 }
 

@@ -7,7 +7,7 @@
 #include "simulator/replay/source.h"
 
 enum vc_budget_do { VC_BUDGET_KEEP, VC_BUDGET_RECOMPUTE, VC_BUDGET_PRODUCTS, VC_BUDGET_OFFLOAD,
-		    VC_BUDGET_WAYS };
+		    VC_BUDGET_RECOMPUTE_OFFLOAD, VC_BUDGET_WAYS };
 extern const char *const vc_budget_word[VC_BUDGET_WAYS]; /* "keep", ...: methods of the hook */
 
 struct vc_budget_unit {
@@ -52,7 +52,7 @@ int vc_budget_read(struct vc_budget *b, const struct vc_budget_run *run, struct 
  * *found: there is one. */
 int vc_budget_choose(struct vc_budget *b, uint64_t bytes, uint8_t *how, double *cost, bool *found,
 		     struct vc_error *err);
-/* Most that is allocated with that choice; what of it lies in the host's memory. */
+/* What it sends to the host's memory; most that is allocated with it. */
 uint64_t vc_budget_hosted(const struct vc_budget *b, const uint8_t *how);
 uint64_t vc_budget_peak(const struct vc_budget *b, const uint8_t *how);
 /* No choice has less allocated at its peak: what one unit needs while every other one keeps as

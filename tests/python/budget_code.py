@@ -10,7 +10,7 @@ import types
 
 text = sys.stdin.read()
 code = textwrap.dedent("\n".join(line for line in text.split("\n") if re.match("    |$", line)))
-NAMES = ["kept", "twice", "products", "sent"]
+NAMES = ["kept", "twice", "products", "sent", "from_host"]
 
 
 def with_torch(device):
@@ -104,8 +104,8 @@ def without():
            CheckpointPolicy=types.SimpleNamespace(MUST_SAVE="save", PREFER_RECOMPUTE="again"))
     layer = {name: types.SimpleNamespace(forward=lambda x: x + 1) for name in NAMES}
     exec(code, {"model": types.SimpleNamespace(get_submodule=layer.get)})
-    assert [layer[name].forward(i) for i, name in enumerate(NAMES)] == [1, 2, 3, 4]
-    assert log == [0.5, "twice", "products", "sent"], log
+    assert [layer[name].forward(i) for i, name in enumerate(NAMES)] == [1, 2, 3, 4, 5]
+    assert log == [0.5, "twice", "products", "sent", "sent", "twice"], log
 
 
 log = []

@@ -180,6 +180,22 @@ net.inside[1].inside = layers
 torch.compile(net)
 for layer in layers: layer(x)
 print(*torch.log)''', "0 twice 1 2 twice 3", "1 1", "VRAMCAST_BUDGET")
+made("of a module that is computed twice from the host nothing holds what it was called with",
+     '{"units": [{"name": "Net/", "do": "recompute_offload"}]}', NET + '''
+import contextlib, weakref
+types, functions = torch.types, []
+torch.nn.modules.batchnorm = types.SimpleNamespace(_BatchNorm=type("Norm", (), {}))
+torch.autograd.graph = types.SimpleNamespace(
+    saved_tensors_hooks=lambda pack, unpack: torch.log.append("sent") or contextlib.nullcontext())
+torch.sys.modules["torch.utils.checkpoint"] = types.SimpleNamespace(
+    checkpoint=lambda f, *args, use_reentrant: functions.append(f) or torch.log.append("twice") or f(*args))
+net.parameters = net.buffers = lambda: []
+net.forward = lambda x: torch.log.append("call")
+x = torch.Tensor()
+gone = weakref.ref(x)
+net(x)
+del x
+print(*torch.log, len(functions), gone())''', "sent twice call 1 None", "1 1", "VRAMCAST_BUDGET")
 made("a program that does not compile", '{"share": 40, "units": []}', NET + "net(x)", "", "", "VRAMCAST_BUDGET")
 print(f"1..{n}")
 sys.exit(bad)

@@ -49,6 +49,7 @@ static void draw_units(struct vc_budget *b, uint64_t *seed)
 	uint64_t live = 0;
 
 	b->can[VC_BUDGET_OFFLOAD] = draw(seed, 2);
+	b->can[VC_BUDGET_RECOMPUTE_OFFLOAD] = draw(seed, 2);
 	for (size_t i = 0; i < UNITS; i++) {
 		struct vc_budget_unit *u = &b->at[i];
 
@@ -76,7 +77,7 @@ static void no_choice_is_cheaper(void **unused)
 		struct vc_budget b = { .at = at, .n = UNITS, .elsewhere = draw(&seed, 300),
 				       .can = { true, true, true }, .host = UINT64_MAX };
 		struct vc_error err = { 0 };
-		uint64_t bytes = 300 + draw(&seed, 400);
+		uint64_t bytes = 250 + draw(&seed, 350);
 		uint8_t how[UNITS];
 		bool found;
 		double cost = 0;
@@ -122,6 +123,12 @@ static void the_host_has_an_end(void **unused)
 		assert_true(vc_budget_hosted(&b, how) == b.host);
 		assert_true(cost == (b.host == 0 ? 18 : b.host == 100 ? 11 : 5));
 	}
+	/* Of a module that is computed twice only its arguments go there. */
+	for (int i = 0; i < 2; i++) {
+		at[i].freed[VC_BUDGET_RECOMPUTE_OFFLOAD] = 140;
+		how[i] = VC_BUDGET_RECOMPUTE_OFFLOAD;
+	}
+	assert_true(vc_budget_hosted(&b, how) == 80);
 }
 
 /* ---- two runs of two modules ---- */

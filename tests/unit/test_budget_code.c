@@ -16,10 +16,11 @@ static void pasted_code_runs(void **state)
 	struct vc_budget_unit unit[] = { { .name = (char[]){ "Net/kept" } },
 					 { .name = (char[]){ "Net/twice" } },
 					 { .name = (char[]){ "Net/products" } },
-					 { .name = (char[]){ "Net/sent" } } };
+					 { .name = (char[]){ "Net/sent" } },
+					 { .name = (char[]){ "Net/from_host" } } };
 	const uint8_t how[] = { VC_BUDGET_KEEP, VC_BUDGET_RECOMPUTE, VC_BUDGET_PRODUCTS,
-				VC_BUDGET_OFFLOAD };
-	const struct vc_budget b = { .at = unit, .n = 4 };
+				VC_BUDGET_OFFLOAD, VC_BUDGET_RECOMPUTE_OFFLOAD };
+	const struct vc_budget b = { .at = unit, .n = 5 };
 	struct vc_error err = { 0 };
 	struct vc_emit *e = vc_emit_file(NULL, VC_EMIT_TEXT, &err);
 	char command[400];

@@ -83,6 +83,7 @@ while IFS=$tab read -r c kind o word; do
 	set -- "$@" "$given"
 	case $kind:$c in missing:*) ;; *:run|*:dryrun|*:record|*:bisect) set -- "$@" -- true ;; esac
 	(cd "$TMP/w" && exec timeout 2 "$program" "$@" > "$TMP/out" 2> "$TMP/err" < /dev/null); rc=$?
+	tap_read; tap_said "$@"
 	why=$(judge "$c" "$kind" "$o" "$word")
 	[ -z "$why" ] || echo "# $why: $* | $(head -c 300 "$TMP/err")"
 done < "$TMP/lines" > "$TMP/wrong"

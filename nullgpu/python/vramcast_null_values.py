@@ -983,8 +983,9 @@ def _end_backward(torch):
 
 
 def _follow_backward(torch, switch):
-    """The two doors by which a backward pass enters Python: gradients of custom functions, and saved
-    tensors that are made anew (checkpointing)."""
+    """The doors by which a backward pass enters Python: gradients of custom functions, saved tensors that
+    are made anew (checkpointing), and hooks of modules. (Those of tensors register in what a compiler
+    reads, and it knows their own function only.)"""
     custom = torch.autograd.function.BackwardCFunction
     custom.apply = switch.inside(custom.apply)
     hooks = torch.autograd.graph.saved_tensors_hooks
@@ -994,6 +995,12 @@ def _follow_backward(torch, switch):
     def with_values(self, pack_hook, unpack_hook):
         init(self, pack_hook, switch.inside(unpack_hook))
     hooks.__init__ = with_values
+    register = torch.nn.Module.register_full_backward_hook
+
+    @functools.wraps(register)
+    def registered(self, hook, *args, **kwargs):
+        return register(self, switch.inside(hook), *args, **kwargs)
+    torch.nn.Module.register_full_backward_hook = registered
 
 
 def _constraints_hold(torch, memory):

@@ -106,6 +106,14 @@ def backward_values():
     ok(Asks.seen == [(5, 9)], "a gradient written in Python sees values")
     layer, seen = nn.Linear(512, 512).cuda(), []
 
+    def ask(*unused):
+        seen.append((torch.arange(10, device="cuda") > 4).nonzero().shape[0])
+    handle = layer.register_full_backward_hook(ask)
+    layer(x).sum().backward()
+    ok(seen == [5], "so does a hook of a module")
+    handle.remove()
+    del seen[:]
+
     def block(h, mask):
         seen.append(mask.nonzero().shape[0])
         return h.clone().index_put((mask,), layer(h[mask]))

@@ -55,7 +55,7 @@ static void find_library(void)
 	if (given)
 		snprintf(installed.library, sizeof(installed.library), "%s", given);
 	else if (vc_python_find("python3", python, sizeof(python), &ignored) < 0 ||
-		 vc_python_package(python, package, sizeof(package), &ignored) ||
+		 vc_python_package(python, package, sizeof(package), NULL, 0, &ignored) ||
 		 !vc_installed_cudnn(package, installed.library, sizeof(installed.library)))
 		return;
 	snprintf(installed.program, sizeof(installed.program), "%s/vcnull-cudnn-plans", folder);

@@ -79,7 +79,7 @@ static void look_at(struct facts *f, const char *path, const char *where)
 	snprintf(p->path, sizeof(p->path), "%s", path);
 	snprintf(p->where, sizeof(p->where), "%s", where);
 	f->pythons++;
-	if (vc_python_package(path, p->package, sizeof(p->package), &ignored) < 0) {
+	if (vc_python_package(path, p->package, sizeof(p->package), NULL, 0, &ignored) < 0) {
 		p->package[0] = '\0';
 		return;
 	}

@@ -334,15 +334,15 @@ static int run_all(const struct vc_dryrun_config *c, const char *python, struct 
 	return rc;
 }
 
-/* The interpreter of the program and the folder of the package that it will import. */
+/* The interpreter of the program, the folder of the package that it will import, and others. */
 static int find_package(const char *program, char python[1024], char package[1024],
-			struct vc_error *err)
+			char beside[8192], struct vc_error *err)
 {
 	int other = vc_python_find(program, python, 1024, err);
 
 	if (other < 0)
 		return other;
-	if (vc_python_package(python, package, 1024, err) < 0)
+	if (vc_python_package(python, package, 1024, beside, 8192, err) < 0)
 		return other ? vc_wrap(err, "%s is no Python program, and what it would start",
 				       program) : (int)err->status;
 	return 0;
@@ -412,7 +412,7 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	struct vc_dryrun_cudnn cudnn = { 0 };
 	struct vc_dryrun_config own = *(const struct vc_dryrun_config *)config;
 	const struct vc_dryrun_config *c = &own;
-	char python[1024], package[1024], libraries[1100], own_python[700];
+	char python[1024], package[1024], beside[8192], libraries[1100], own_python[700];
 	struct vc_stage stage = { 0 };
 	struct vc_dryrun_server server = { stage.dir, c->requests, python, "", "" };
 	own.cudnn = &cudnn;
@@ -435,9 +435,9 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	if (!rc)
 		rc = vc_null_libraries(libraries, sizeof libraries, &con->err);
 	if (!rc)
-		rc = find_package(argv[0], python, package, &con->err);
+		rc = find_package(argv[0], python, package, beside, &con->err);
 	if (!rc)
-		rc = vc_stage_open(&stage, package, libraries, &con->err);
+		rc = vc_stage_open(&stage, package, beside, libraries, &con->err);
 	int version = rc ? 0 : vc_python_cudnn(package);
 	if (version)
 		rc = vc_put_number("VRAMCAST_NULL_CUDNN", (uint64_t)version, &con->err);

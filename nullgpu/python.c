@@ -99,20 +99,31 @@ static int ask(const char *python, const char *code, char *out, size_t n)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
 }
 
-int vc_python_package(const char *python, char *out, size_t n, struct vc_error *err)
+int vc_python_package(const char *python, char *out, size_t n, char *beside, size_t n_beside,
+		      struct vc_error *err)
 {
 	static const char code[] =
-		"import importlib.util as u, os\n"
+		"import importlib.util as u, os, sys\n"
 		"def at(name):\n"
 		"    try:\n"
 		"        s = u.find_spec(name)\n"
 		"    except ImportError:\n"
 		"        s = None\n"
 		"    return list(s.submodule_search_locations)[0] if s else ''\n"
-		"print(at('torch') or os.path.dirname(at('jax_plugins.xla_cuda13') or\n"
-		"      at('jax_plugins.xla_cuda12')) or at('tensorflow'), end='')";
-	if (ask(python, code, out, n) < 0)
+		"found = at('torch') or os.path.dirname(at('jax_plugins.xla_cuda13') or\n"
+		"      at('jax_plugins.xla_cuda12')) or at('tensorflow')\n"
+		"print(found)\n"
+		"print(':'.join(p for p in sys.path if p == os.path.dirname(found) or\n"
+		"      os.path.isdir(p) and any(n.endswith('-info') for n in os.listdir(p))),\n"
+		"      end='')";
+	char said[8192];
+	size_t end;
+	if (ask(python, code, said, sizeof said) < 0)
 		return vc_fail(err, VC_EIO, "%s does not run", python);
+	end = strcspn(said, "\n");
+	snprintf(out, n, "%.*s", (int)end, said);
+	if (beside)
+		snprintf(beside, n_beside, "%s", said + end + (said[end] == '\n'));
 	if (!*out)
 		return vc_fail(err, VC_ENOSUP,
 			       "%s has no PyTorch, no JAX with a plugin for CUDA and no "

@@ -15,8 +15,10 @@ int vc_python_program(const char *program, struct vc_error *err);
 int vc_python_find(const char *program, char *out, size_t n, struct vc_error *err);
 
 /* The folder of the torch package that this Python would import; without one that of JAX's
- * plugins where there is one for CUDA 13 or 12, or TensorFlow's. */
-int vc_python_package(const char *python, char *out, size_t n, struct vc_error *err);
+ * plugins where there is one for CUDA 13 or 12, or TensorFlow's. beside (may be NULL): all folders
+ * from which it would import installed packages, with ':' between them. */
+int vc_python_package(const char *python, char *out, size_t n, char *beside, size_t n_beside,
+		      struct vc_error *err);
 
 /* The folders in which this Python looks for packages, with ':' between them. */
 int vc_python_sites(const char *python, char *out, size_t n, struct vc_error *err);

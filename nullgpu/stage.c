@@ -480,29 +480,33 @@ static int make_folder(struct vc_stage *s, struct vc_error *err)
 	return vc_fail(err, VC_EIO, "cannot make a folder in %s", base ? base : "/tmp");
 }
 
-static int scan_torch(struct work *w, const char *torch, struct vc_error *err)
+static int scan_torch(struct work *w, const char *torch, const char *beside, struct vc_error *err)
 {
 	char path[1024];
 	snprintf(path, sizeof path, "%s/lib", torch);
 	VC_TRY(scan_folder(w, path, err));
-	snprintf(path, sizeof path, "%s/..", torch);
-	return scan_packages(w, path, 1, err);
+	for (size_t n; *beside; beside += n + (beside[n] == ':')) {
+		n = strcspn(beside, ":");
+		snprintf(path, sizeof path, "%.*s", (int)n, beside);
+		VC_TRY(scan_packages(w, path, 1, err));
+	}
+	return 0;
 }
 
 /* For the PyTorch in the folder `torch`, NULL: for JAX or TensorFlow. */
-static int fill_folder(struct work *w, const char *torch, struct vc_error *err)
+static int fill_folder(struct work *w, const char *torch, const char *beside, struct vc_error *err)
 {
 	/* the driver and NVML are looked up by name at run time */
 	VC_TRY(add_library(w, "libcuda.so.1", err));
 	VC_TRY(add_library(w, "libnvidia-ml.so.1", err));
-	VC_TRY(torch ? scan_torch(w, torch, err) : add_by_name(w, err));
+	VC_TRY(torch ? scan_torch(w, torch, beside, err) : add_by_name(w, err));
 	VC_TRY(provide(w, err));
 	VC_TRY(link_parts(w, err));
 	return link_cute_dsl(w, err);
 }
 
-int vc_stage_open(struct vc_stage *s, const char *package, const char *libraries,
-		  struct vc_error *err)
+int vc_stage_open(struct vc_stage *s, const char *package, const char *beside,
+		  const char *libraries, struct vc_error *err)
 {
 	struct work w = { .stage = s, .libraries = libraries };
 	bool torch = is_torch(package);
@@ -513,7 +517,7 @@ int vc_stage_open(struct vc_stage *s, const char *package, const char *libraries
 		return vc_fail(err, VC_ENOSUP, "the PyTorch in %s has no CUDA in it; install a "
 			       "CUDA build, for example: pip install --no-deps torch", package);
 	VC_TRY(make_folder(s, err));
-	int rc = fill_folder(&w, torch ? package : NULL, err);
+	int rc = fill_folder(&w, torch ? package : NULL, beside, err);
 	release(&w);
 	return rc;
 }

@@ -17,9 +17,9 @@ struct vc_stage {
 	int stubs_made;      /* functions generated with the compiler for a PyTorch newer than us */
 };
 
-/* Prepares the folder for the PyTorch in `package` (its folder) and the packages installed beside
- * it, or for JAX or TensorFlow where it is theirs, from the stand-ins in `libraries`. The caller
- * closes the stage, also after a failure. */
-int vc_stage_open(struct vc_stage *s, const char *package, const char *libraries,
-		  struct vc_error *err);
+/* Prepares the folder for the PyTorch in `package` (its folder) and the packages in the folders
+ * `beside` (with ':' between them), or for JAX or TensorFlow where it is theirs, from the stand-ins
+ * in `libraries`. The caller closes the stage, also after a failure. */
+int vc_stage_open(struct vc_stage *s, const char *package, const char *beside,
+		  const char *libraries, struct vc_error *err);
 void vc_stage_close(struct vc_stage *s);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """sitecustomize.py - the Python side of a dry run: starts the values mode once the program has
 imported torch, plays one rank of a large job, ends the program after a number of steps, has PyTorch's own threads
-end before Python does, and asks JAX's and TensorFlow's allocator what it held.
+end before Python does, keeps Triton from trying everything, and asks JAX's and TensorFlow's allocator what it held.
 
 `vramcast dryrun` puts this folder on PYTHONPATH; the build puts python/after.py in front of this file."""
 import atexit
@@ -150,7 +150,26 @@ def _after_tensorflow(tensorflow):
     vramcast_null_xla.start_tensorflow(tensorflow)
 
 
-AFTER = {"torch": _after_torch, "ctypes": _after_ctypes, "torch.distributed.launcher.api": _after_launcher,
+def _after_autotuner(module):
+    """Triton compiles and times a kernel in each of its configurations. Here all take as long: the first that compiles
+    is timed, with the memory that timing takes, and the others are not compiled."""
+    tuner = module.Autotuner
+    run, bench = tuner.run, tuner._bench
+
+    def run_one(self, *args, **kwargs):
+        self.vramcast_timed = self.cache_results = False  # nor does a real card get to see these results
+        return run(self, *args, **kwargs)
+
+    def bench_one(self, *args, **kwargs):
+        if self.vramcast_timed:
+            return [float("inf")] * 3
+        timing = bench(self, *args, **kwargs)
+        self.vramcast_timed = float("inf") not in (timing if isinstance(timing, (list, tuple)) else [timing])
+        return timing
+    tuner.run, tuner._bench = run_one, bench_one
+
+
+AFTER = {"torch": _after_torch, "triton.runtime.autotuner": _after_autotuner, "ctypes": _after_ctypes, "torch.distributed.launcher.api": _after_launcher,
          "jax._src.hardware_utils": _after_jax_hardware, "jax": _after_jax, "tensorflow": _after_tensorflow}
 
 

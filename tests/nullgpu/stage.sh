@@ -28,6 +28,30 @@ P
 run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/use.py"
 expect "a wheel finds the stand-ins, and a function from the future is made" 0 'answer 0 0x20' '1 functions that this PyTorch or a package beside it wants were made on the spot'
 expect "the verdict counts the context" 0 '' 'peak of device memory 0.5. GiB, of which 0.4. GiB context'
+# a package in another folder, as of a venv that sees the system's PyTorch
+mkdir -p "$TMP/other/layers" "$TMP/other/layers-1.0.dist-info"
+sed 's/cublasBrandNewInTheYear3000/cublasAnotherOfTheYear3000/g' "$TMP/want.c" > "$TMP/want2.c"
+cc -shared -fPIC -o "$TMP/other/layers/layers.so" "$TMP/want2.c" -L"$BUILD/nullgpu" -l:vcnull-libcudart.so.12
+sed "s|$site/torch/lib/libtorch_cuda.so|$TMP/other/layers/layers.so|" "$TMP/use.py" > "$TMP/use2.py"
+PYTHONPATH=$site:$TMP/other run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/use2.py"
+expect "so does a package in another folder" 0 'answer 0 0x20' '2 functions that this PyTorch or a package beside it wants were made on the spot'
+# Triton's own tuner, as far as it is met here
+mkdir -p "$TMP/tuner/triton/runtime"; : > "$TMP/tuner/triton/__init__.py"; : > "$TMP/tuner/triton/runtime/__init__.py"
+cat > "$TMP/tuner/triton/runtime/autotuner.py" << 'P'
+class Autotuner:
+    cache_results, compiled = True, []
+
+    def _bench(self, *args, config, **meta):
+        self.compiled.append(config)
+        return [float("inf")] * 3 if config < 0 else [config, config, config]
+
+    def run(self, *args, **kwargs):
+        timings = {c: self._bench(*args, config=c, **kwargs) for c in (-1, 7, 3, 5)}
+        return min(timings, key=timings.get)
+P
+PYTHONPATH=$site:$TMP/tuner run dryrun -g rtx4090 --no-record -- "$py" -c 'from triton.runtime.autotuner import Autotuner
+a = Autotuner(); print("chosen", a.run(1), a.run(1), a.compiled, a.cache_results)'
+expect "of Triton's configurations the first that compiles is taken, and no other compiled" 0 'chosen 7 7 \[-1, 7, -1, 7\] False'
 for s in py off; do
 	how=; [ $s = py ] || how="--stacks $s"
 	run dryrun -g rtx4090 $how -o "$TMP/s.vct" -- "$py" -c "import os; print(os.environ['VC_OPTIONS'])"

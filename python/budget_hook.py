@@ -189,7 +189,7 @@ class _Budget:
             known[2] += 1
             self.given += [(layer, t, t._version) for t in (*args, *kwargs.values())
                            if isinstance(t, torch.Tensor) and not t.is_inference()]
-            if len(self.state.above) > 1:
+            if any(m in self.tree for m in self.state.above[:-1]):  # it is counted there
                 return original(layer, *args, **kwargs)
             with torch.autograd.graph.saved_tensors_hooks(self.count, lambda tensor: tensor):
                 return original(layer, *args, **kwargs)

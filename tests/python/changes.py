@@ -196,6 +196,21 @@ gone = weakref.ref(x)
 net(x)
 del x
 print(*torch.log, len(functions), gone())''', "sent twice call 1 None", "1 1", "VRAMCAST_BUDGET")
+made("what a module inside of a wrapper keeps is counted, once", '{"observe": true}', NET + '''
+import contextlib
+torch.autograd.graph = torch.types.SimpleNamespace(
+    saved_tensors_hooks=lambda pack, unpack: torch.log.append("counted") or contextlib.nullcontext())
+torch.nn.modules.batchnorm = torch.types.SimpleNamespace(_BatchNorm=type("Norm", (), {}))
+torch.Tensor.is_inference, torch.Tensor._version = lambda x: False, 0
+torch.nn.Module.buffers = lambda module, recurse: []
+class DistributedDataParallel(torch.nn.Module):
+    def __init__(self, module): self.module = module
+    def forward(self, x): return self.module(x)
+part = torch.nn.Module()
+part.forward = lambda x: torch.log.append("part")
+net.named_modules, net.forward = lambda: [("", net), ("part", part)], part
+DistributedDataParallel(net)(x)
+print(*torch.log)''', "counted part", "", "VRAMCAST_BUDGET")
 made("a program that does not compile", '{"share": 40, "units": []}', NET + "net(x)", "", "", "VRAMCAST_BUDGET")
 print(f"1..{n}")
 sys.exit(bad)

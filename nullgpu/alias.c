@@ -20,7 +20,8 @@ bool vc_alias_base(const char *soname, char *out, size_t size)
 	for (int i = 1; i <= HASH; i++)
 		if (!isxdigit((unsigned char)so[-i]))
 			return false;
-	snprintf(out, size, "%.*s%s", (int)(n - HASH - 1), soname, so);
+	size_t major = 4 + strspn(so + 4, "0123456789"); /* whole versions are packed, too */
+	snprintf(out, size, "%.*s%.*s", (int)(n - HASH - 1), soname, (int)major, so);
 	return true;
 }
 

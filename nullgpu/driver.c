@@ -294,11 +294,15 @@ VC_API(int, cuGetErrorName, int e, const char **s)
 VC_API(int, cuGetExportTable, const void **table, const void *id)
 {
 	static bool said;
-	if (!__atomic_exchange_n(&said, true, __ATOMIC_SEQ_CST))
+	Dl_info asks = { 0 };
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_SEQ_CST)) {
+		dladdr(__builtin_return_address(0), &asks);
 		vc_null_log(
-			"this program has a CUDA runtime of its own (linked into it, or loaded "
-			"by its path), which asks the driver for private tables: the null GPU "
-			"has none; link libcudart.so instead (nvcc -cudart shared)");
+			"%s has a CUDA runtime of its own (linked into it, or loaded by its path), "
+			"which asks the driver for private tables: the null GPU has none; link "
+			"libcudart.so instead (nvcc -cudart shared)",
+			asks.dli_fname ? asks.dli_fname : "this program");
+	}
 	*table = NULL;
 	return VC_NULL_NOTFOUND;
 }

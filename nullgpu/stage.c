@@ -45,6 +45,9 @@ static bool is_cuda(const char *soname)
 		"libcufile.", "libnvshmem_host.", "libnvJitLink.", "libnvToolsExt.",
 		"libnvidia-ml.", "libnpp", "libnvjpeg.", "libcutensor.", "libnvrtc-builtins.",
 		"libnvfatbin." };
+	char base[256];
+	if (vc_alias_base(soname, base, sizeof base))
+		soname = base;
 	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
 		if (strncmp(soname, begins[i], strlen(begins[i])) == 0)
 			return true;

@@ -4,6 +4,7 @@
 own cc || { skip "staging a made-up PyTorch" "no cc for ${ARCH:-this machine}"; finish; }
 site=$TMP/site; mkdir -p "$site/torch/lib"; : > "$site/torch/__init__.py"
 py=$(python3 -c "import sys; print(sys.executable)") || { skip "staging a made-up PyTorch" "no python3"; finish; }
+python3 -m venv --without-pip "$TMP/venv" 2> /dev/null && py=$TMP/venv/bin/python # one without packages of its own
 export PYTHONPATH="$site" TMPDIR="$TMP/private"; mkdir -p "$TMPDIR"
 run dryrun -g rtx4090 --no-record -- "$py" -c pass
 expect "a PyTorch without CUDA is named, with the remedy" 125 '' 'has no CUDA in it; install a CUDA build'
@@ -109,8 +110,12 @@ cc -shared -fPIC -Wl,-soname,libcudart.0badcafe.so.12 -Wl,--version-script="$TMP
 cc -shared -fPIC -Wl,-soname,libcudart.so.12 -Wl,--version-script="$TMP/copy.map" -o "$TMP/libcudart.so.12" "$TMP/copy.c"
 echo 'int cudaMalloc(void **p, unsigned long n); int copied(void **p) { return cudaMalloc(p, 30 << 20); }' > "$TMP/hashed.c"
 cc -shared -fPIC -Wl,--disable-new-dtags,-rpath,'$ORIGIN/../../fast.libs' -o "$site/fast/kernels/hashed.so" "$TMP/hashed.c" "$site/fast.libs/libcudart.0badcafe.so.12"
+# auditwheel's names: a dash, and the whole version
+cc -shared -fPIC -Wl,-soname,libcudart-0badcafe.so.12.0.107 -Wl,--version-script="$TMP/copy.map" -o "$site/fast.libs/libcudart-0badcafe.so.12.0.107" "$TMP/copy.c"
+cc -shared -fPIC -Wl,--disable-new-dtags,-rpath,'$ORIGIN/../../fast.libs' -o "$site/fast/kernels/dashed.so" "$TMP/hashed.c" "$site/fast.libs/libcudart-0badcafe.so.12.0.107"
 cat > "$TMP/hashed.py" <<P
 import ctypes
+print("dashed", ctypes.CDLL("$site/fast/kernels/dashed.so").copied(ctypes.byref(ctypes.c_void_p())))
 lib, p = ctypes.CDLL("$site/fast/kernels/hashed.so"), ctypes.c_void_p()
 print("copied", lib.copied(ctypes.byref(p)), hex(p.value or 0))
 for name in "libcudart.0badcafe.so.12", "$site/fast.libs/libcudart.0badcafe.so.12", "$TMP/libcudart.so.12":
@@ -129,6 +134,7 @@ print("what is not there says so", runtime.cudaMalloc3D(None, None))
 P
 PATH=/nowhere:$PATH run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/hashed.py"
 expect "a copy of the runtime with a hash in its name is the stand-in" 0 'copied 0 0x20'
+expect "... and so is one with a dash and a whole version" 0 'dashed 0'
 check "... with all its names, however it is loaded" test "$(grep -c 'names 0 True' "$TMP/out")" = 3
 check "... without a word of the loader's" sh -c '! grep -q "version information" "$1"' sh "$TMP/err"
 check "... and kernels that were compiled at run time are loaded and launched" grep -q 'library 0 0 True True 0' "$TMP/out"

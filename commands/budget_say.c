@@ -23,6 +23,12 @@ static const char *cost_text(const struct vc_budget_find *f, double cost, char t
 	return text;
 }
 
+static void say_conf(struct vc_emit *e, const struct vc_budget_find *f)
+{
+	if (f->expandable)
+		vc_emit_line(e, "its allocator has PYTORCH_CUDA_ALLOC_CONF=" VC_BUDGET_CONF);
+}
+
 static void say_ways(struct vc_emit *e, const struct vc_budget_find *f)
 {
 	static const char *const words[VC_BUDGET_WAYS] = {
@@ -46,8 +52,7 @@ static void say_ways(struct vc_emit *e, const struct vc_budget_find *f)
 	if (f->even && f->b.timed)
 		vc_emit_line(e, "  with the fewest modules computed twice, evenly spread: %s",
 			     cost_text(f, f->uniform, text));
-	if (f->expandable)
-		vc_emit_line(e, "its allocator has PYTORCH_CUDA_ALLOC_CONF=" VC_BUDGET_CONF);
+	say_conf(e, f);
 	if (f->limit)
 		vc_emit_line(e, "its allocator is limited to %s and empties its cache %" PRIu64
 			     " times%s", vc_bytes_text(f->limit, text), f->flushes,
@@ -77,6 +82,7 @@ static void say_share(struct vc_emit *e, const struct vc_budget_find *f)
 			     "inside of what is compiled", f->twice);
 	else
 		vc_emit_line(e, "torch.compile may keep %" PRIu64 " %% of what it would", f->share);
+	say_conf(e, f);
 	vc_emit_line(e, "a dry run with that needs %s", vc_bytes_text(f->used, text));
 	vc_emit_line(e, "%s a step once more on the card", cost_text(f, f->cost, text));
 	vc_emit_line(e, "  the least of %zu dry runs; others may take less", f->runs);
@@ -110,7 +116,7 @@ static void say_people(struct vc_emit *e, const struct vc_budget_find *f)
 			     "needs %s", vc_bytes_text(f->least, least));
 		if (f->b.n)
 			say_floor(e, f);
-	} else if (f->b.compiled && (f->share < 100 || f->twice)) {
+	} else if (f->b.compiled && (f->share < 100 || f->twice || f->expandable)) {
 		say_share(e, f);
 	} else if (taken(f, VC_BUDGET_KEEP) == f->b.n && !f->limit && !f->expandable) {
 		vc_emit_line(e, "nothing has to be computed twice");

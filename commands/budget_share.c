@@ -19,6 +19,11 @@ static int time_of(const struct vc_kept *ran, double *ns, struct vc_error *err)
 	return r;
 }
 
+static uint64_t filled(const struct vc_kept *ran)
+{
+	return ran->used - (ran->reserved - ran->allocated);
+}
+
 static int try_share(struct vc_budget_shares *s, struct vc_rehearsal *h, uint64_t percent,
 		     uint64_t twice, double all, struct vc_error *err)
 {
@@ -32,12 +37,15 @@ static int try_share(struct vc_budget_shares *s, struct vc_rehearsal *h, uint64_
 	snprintf(spec, sizeof(spec), "{\"share\": %d, \"twice\": %d}", (int)percent,
 		 (int)twice);
 	h->budget = spec;
+	h->conf = s->grows ? s->grown : NULL;
 	int r = vc_rehearse(h, &ran, err);
-	h->budget = NULL;
+	h->budget = h->conf = NULL;
 	VC_TRY(r);
 	VC_TRY(time_of(&ran, &ns, err));
 	*t = (struct vc_budget_try){ ran.used, ran.used, ns > all ? ns - all : 0 };
-	s->runs++;
+	s->way[s->runs].percent = percent;
+	s->way[s->runs].twice = twice;
+	s->way[s->runs++].filled = filled(&ran);
 	s->least = t->used < s->least ? t->used : s->least;
 	if (ran.oom || t->used > s->peak || (s->found && t->cost >= s->best.cost))
 		return VC_OK;
@@ -45,6 +53,7 @@ static int try_share(struct vc_budget_shares *s, struct vc_rehearsal *h, uint64_
 	s->best = *t;
 	s->percent = percent;
 	s->twice = twice;
+	s->expandable = s->grows;
 	return VC_OK;
 }
 
@@ -60,6 +69,10 @@ static int try_layers(struct vc_budget_shares *s, struct vc_rehearsal *h, double
 	if (r < 0 && r != VC_ENOMEM) { /* it does not bear that */
 		*err = (struct vc_error){ 0 };
 		return VC_OK;
+	}
+	if (r >= 0 && !s->found && *s->grown && s->way[0].filled <= s->peak) {
+		s->grows = true; /* only holes are too much */
+		r = try_share(s, h, 100, 100, all, err);
 	}
 	if (r < 0 || !s->found)
 		return r;
@@ -85,6 +98,32 @@ static int try_shares(struct vc_budget_shares *s, struct vc_rehearsal *h, double
 	return VC_OK;
 }
 
+/* What would stay below without holes, the least time first, in segments that expand. */
+static int try_growing(struct vc_budget_shares *s, struct vc_rehearsal *h, double all,
+		       struct vc_error *err)
+{
+	bool done[sizeof(s->tried) / sizeof(*s->tried)] = { false };
+	size_t n = s->runs;
+
+	s->grows = true;
+	if (filled(s->whole) <= s->peak)
+		VC_TRY(try_share(s, h, 100, 0, all, err));
+	while (s->runs < s->most && !s->expandable) {
+		size_t at = n;
+
+		for (size_t i = 0; i < n; i++)
+			if (!done[i] && s->way[i].filled <= s->peak &&
+			    (!s->found || s->tried[i].cost < s->best.cost) &&
+			    (at == n || s->tried[i].cost < s->tried[at].cost))
+				at = i;
+		if (at == n)
+			break;
+		done[at] = true;
+		VC_TRY(try_share(s, h, s->way[at].percent, s->way[at].twice, all, err));
+	}
+	return VC_OK;
+}
+
 int vc_budget_shares(struct vc_budget_shares *s, struct vc_rehearsal *h, struct vc_error *err)
 {
 	double all;
@@ -96,5 +135,12 @@ int vc_budget_shares(struct vc_budget_shares *s, struct vc_rehearsal *h, struct 
 		return VC_OK;
 	VC_TRY(time_of(s->whole, &all, err));
 	VC_TRY(try_layers(s, h, all, err));
-	return try_shares(s, h, all, err);
+	s->grows = false;
+	VC_TRY(try_shares(s, h, all, err));
+	int r = *s->grown ? try_growing(s, h, all, err) : VC_OK;
+
+	if (r == VC_ENOMEM)
+		return r;
+	*err = (struct vc_error){ 0 }; /* a release that does not know them */
+	return VC_OK;
 }

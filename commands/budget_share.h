@@ -2,7 +2,7 @@
 /* budget_share.h - fit --find budget where torch.compile decides what is kept: how large a share of
  * it (torch._functorch.config.activation_memory_budget), or how many layers are computed twice
  * inside of what is compiled, tried in dry runs. What they need does not always grow with the
- * share. */
+ * share. Where holes between blocks are what is too much, segments that expand are tried, too. */
 #pragma once
 
 #include "commands/rehearsal.h"
@@ -11,9 +11,12 @@ struct vc_budget_shares {
 	uint64_t peak;                  /* that is asked for */
 	const struct vc_kept *whole;    /* the run with all of it */
 	uint64_t most;                  /* dry runs */
+	const char *grown;              /* settings with segments that expand; "": not tried */
 	/* The least time of those that stay below: percent kept; of layers computed twice. */
-	bool found; uint64_t percent, twice;
+	bool found, expandable; uint64_t percent, twice;
 	struct vc_budget_try { uint64_t predicted, used; double cost; } best, tried[32];
+	struct { uint64_t percent, twice, filled; } way[32]; /* filled: used but for holes */
+	bool grows;                     /* so it is tried now */
 	size_t runs;
 	uint64_t least;                 /* that any of them needs */
 };

@@ -455,10 +455,22 @@ static int measure_beside(struct vc_budget_find *f, struct vc_error *err)
 	return VC_OK;
 }
 
+/* Its settings with segments that expand; "": it says itself whether they do. */
+static const char *grown(struct vc_budget_find *f)
+{
+	const char *own = f->on.plan[0].conf ? f->on.plan[0].conf : "";
+
+	f->grown[0] = '\0';
+	if (!strstr(own, "expandable_segments") && !vc_plan_is_drivers(own))
+		snprintf(f->grown, sizeof(f->grown), "%.200s%s" VC_BUDGET_CONF, own,
+			 *own ? "," : "");
+	return f->grown;
+}
+
 static int prove_compiled(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
 {
 	struct vc_budget_shares s = { .peak = f->peak, .whole = &f->ran[VC_BUDGET_KEEP],
-				      .most = f->on.ask->trials };
+				      .most = f->on.ask->trials, .grown = grown(f) };
 
 	VC_TRY(vc_budget_shares(&s, h, err));
 	memcpy(f->tried, s.tried, s.runs * sizeof(*s.tried));
@@ -466,6 +478,7 @@ static int prove_compiled(struct vc_budget_find *f, struct vc_rehearsal *h, stru
 	f->found = s.found;
 	f->share = s.percent;
 	f->twice = s.twice;
+	f->expandable = s.expandable;
 	f->used = f->predicted = s.best.used;
 	f->cost = s.best.cost;
 	f->least = s.least;
@@ -502,15 +515,13 @@ static int try_both(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_
 	return r;
 }
 
-/* Once more in segments that grow, of programs that do not set that themselves. */
+/* Once more in segments that expand. */
 static int try_growing(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
 {
-	const char *own = f->on.plan[0].conf ? f->on.plan[0].conf : "";
 	int r;
 
-	if (strstr(own, "expandable_segments") || vc_plan_is_drivers(own))
+	if (!*grown(f))
 		return VC_OK;
-	snprintf(f->grown, sizeof(f->grown), "%.200s%s" VC_BUDGET_CONF, own, *own ? "," : "");
 	f->grows = true;
 	r = try_both(f, h, err);
 	f->grows = false;

@@ -45,6 +45,8 @@ static const struct vc_option options[] = {
 	{ 0, "roles", VC_O_FLAG, AT(roles), NULL,
 	  "play rank 0 of --world, then each rank that the job's own groups tell apart from it",
 	  NULL },
+	{ 0, "stages", VC_O_FLAG, AT(stages), NULL,
+	  "of --roles: stages of the pipeline only, if there is one", NULL },
 	{ 0, "until-oom", VC_O_FLAG, AT(until_oom), NULL,
 	  "of --roles: the first that runs out of memory is the last", NULL },
 	{ 0, "addresses", VC_O_TEXT, AT(addresses), "down|up|both",

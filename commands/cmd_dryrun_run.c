@@ -78,6 +78,7 @@ static int put_card(const struct vc_dryrun_run *r, struct vc_error *err)
 		VC_TRY(vc_put_number("VRAMCAST_NULL_STEPS", c->steps, err));
 	if (r->d->world) {
 		VC_TRY(vc_put("VRAMCAST_NULL_ROLES", roles, err));
+		VC_TRY(vc_put("VRAMCAST_NULL_STAGES", c->stages ? "1" : "", err));
 		VC_TRY(vc_world_put(r->d->world, r->d->rank, devices_of(c), err));
 	}
 	return vc_dryrun_put_others(&c->used, err);

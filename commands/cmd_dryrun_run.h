@@ -16,7 +16,7 @@ struct vc_dryrun_config {
 		*requests, *card, *questions;
 	double expert_skew;
 	struct vc_record_keep keep;
-	bool no_record, roles, until_oom, margin, again, json;
+	bool no_record, roles, stages, until_oom, margin, again, json;
 	char program[600];             /* no option: the file that describes what is run */
 	struct vc_dryrun_cudnn *cudnn; /* no option: where it was found */
 	const char *of_file;           /* no option: the card that --card is of */

@@ -30,6 +30,8 @@ static const struct vc_option fit_options[] = {
 	  "has", NULL },
 	{ 0, "steps", VC_O_UINT, AT(steps), "N",
 	  "of --find plan: as of dryrun", NULL },
+	{ 0, "global-batch", VC_O_UINT, AT(batch), "N",
+	  "of --find plan: samples a step, {global-batch} or {microbatches}", NULL },
 	{ 'j', "jobs", VC_O_JOBS, AT(jobs), "N", "of --find plan: dry runs at a time (default: "
 	  "one a core, at most 8)", NULL },
 	{ 0, "peak", VC_O_SIZE, AT(peak), "SIZE",
@@ -199,6 +201,7 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 		return other->run(&(struct vc_fit_ask){ &c->run, c->json, c->most, c->world,
 							trials(c, PROGRAM), steps, c->jobs,
 							c->peak, c->host, c->save, &c->vary,
+							c->batch,
 							c->trials != VC_NOT_GIVEN },
 				  argc, argv, con);
 	VC_HAVE(f, "the cards", &con->err);

@@ -15,6 +15,7 @@ struct vc_fit_ask {
 	uint64_t steps, jobs; /* of each dry run, 0: all; at a time, 0: by the machine */
 	uint64_t peak, host; const char *save; /* of --find budget; VC_NOT_GIVEN, NULL */
 	const struct vc_list *vary; /* KEY=VALUES of a plan, on top of how it is spread */
+	uint64_t batch; /* samples of a step of a plan, all cards together; VC_NOT_GIVEN */
 	bool counted; /* trials were asked for: none is left out because another is faster */
 };
 

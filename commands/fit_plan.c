@@ -4,22 +4,17 @@
  * values of --vary, is a dry run of one rank, and of every role where the stages of a pipeline
  * differ. Their kernels are played against each other; among what fits, the least time for the same
  * work comes first. */
-#include <glob.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "commands/fit_plan.h"
-#include "commands/own_program.h"
 #include "commands/trial.h"
-#include "common/value.h"
 #include "common/vec.h"
-#include "common/param.h"
 #include "common/workers.h"
 #include "simulator/replay/cards.h"
 
-enum { FITS = 0, NEVER = 3, UNDECIDED = 6, INTERRUPTED = 130 };
-enum { MACHINE = 8, MOST_PLANS = 4096, ROLES = 64, JOBS = 8 };
+enum { FITS = 0, NEVER = 3, UNDECIDED = 6 };
+enum { MACHINE = 8, MOST_PLANS = 4096, JOBS = 8 };
 
 /* ---- which there are ---- */
 
@@ -41,6 +36,16 @@ static bool is_tried(const struct vc_ways *f, int name, uint64_t v, uint64_t wor
 	return v == 1 || (f->named[name] && v <= most && world % v == 0);
 }
 
+/* Micro-batches of a step on each card; 0: not told, or not the same number on all. */
+static uint64_t micro_batches(const struct vc_ways *f, const struct vc_way *w)
+{
+	size_t key;
+	double each = fmax(1, vc_ways_samples(f, w, &key)) * (double)w->l.at[VC_DP];
+	double n = f->by_batch ? (double)f->ask->batch / each : 0;
+
+	return n >= 1 && n == floor(n) ? (uint64_t)n : 0;
+}
+
 static int add(struct vc_ways *f, struct vc_way w, struct vc_error *err)
 {
 	uint64_t world = f->ask->world, rest = world / w.l.at[VC_PP];
@@ -54,6 +59,11 @@ static int add(struct vc_ways *f, struct vc_way w, struct vc_error *err)
 				return vc_fail(err, VC_EUSAGE,
 					       "more than %d layouts for %llu cards", MOST_PLANS,
 					       (unsigned long long)world);
+			w.micro = micro_batches(f, &w);
+			if (f->by_batch && !w.micro) {
+				f->uneven++;
+				continue;
+			}
 			VC_HAVE(vc_vec_one(f->way, f->n), "the layouts", err);
 			f->way[f->n++] = w;
 		}
@@ -79,141 +89,14 @@ static int list_ways(struct vc_ways *f, struct vc_error *err)
 					VC_TRY(add(f, w, err));
 		}
 	}
+	if (!f->n)
+		return vc_fail(err, VC_EUSAGE, "--global-batch %llu is no multiple of what any "
+			       "layout takes at a time", (unsigned long long)f->ask->batch);
 	vc_sort(f->way, f->n, sizeof(*f->way), by_share);
 	return VC_OK;
 }
 
-/* ---- a dry run ---- */
-
-/* The report; the role that needs most stays in *w. */
-static int read_report(const char *path, struct vc_way *w, struct vc_error *err)
-{
-	struct vc_value *report = vc_value_load(path, err);
-	const struct vc_value *runs = vc_value_get(report, "runs");
-
-	for (const struct vc_value *v = runs ? runs->first : NULL; v; v = v->next) {
-		const char *verdict = vc_value_text(v, "verdict");
-		int is = verdict ? vc_verdict_by_name(verdict) : VC_OOM;
-		uint64_t used = 0, rank = 0;
-
-		vc_value_count(vc_value_get(v, "peak_used"), &used);
-		vc_value_count(vc_value_get(v, "rank"), &rank);
-		if (is > (int)w->verdict)
-			w->verdict = (enum vc_verdict)is;
-		if (!w->roles++ || used > w->used) {
-			w->used = used;
-			w->rank = rank;
-			vc_value_count(vc_value_get(v, "margin"), &w->margin);
-		}
-	}
-	vc_value_free(report);
-	return report ? VC_OK : (int)err->status;
-}
-
-/* The recordings of the roles; time stays 0 where one of them does not tell it. */
-static int read_times(const struct vc_ways *f, const char *folder, struct vc_way *w,
-		      struct vc_error *err)
-{
-	struct vc_run_options o = vc_run_options_none();
-	struct vc_session *s = calloc(ROLES, sizeof(*s)), *each[ROLES];
-	char pattern[260];
-	glob_t at = { 0 };
-	size_t n = 0;
-	int r = s ? VC_OK : vc_nomem(err, "the roles of a layout");
-
-	o.speed = f->ask->run->speed;
-	snprintf(pattern, sizeof(pattern), "%s/plan*.vct", folder);
-	if (r == VC_OK && glob(pattern, 0, NULL, &at) != 0)
-		at.gl_pathc = 0;
-	for (; r == VC_OK && n < at.gl_pathc && n < ROLES; n++) {
-		each[n] = &s[n];
-		r = vc_session_open_one(&s[n], &o, at.gl_pathv[n], 0, err);
-		if (r == VC_OK)
-			r = vc_time_open(&s[n], err);
-		if (r == VC_OK && vc_time_profile(&s[n]))
-			w->flops += vc_time_profile(&s[n])->shares.flops;
-	}
-	if (r == VC_OK && n)
-		r = vc_time_ranks(each, n, &w->time, err);
-	if (r == VC_OK && w->time.step_ns)
-		r = vc_time_within(each, n, (uint64_t[VC_SHARED]){ w->l.at[VC_TP], w->l.at[VC_CP],
-				   w->l.at[VC_EP] }, w->within, err);
-	if (n)
-		w->flops *= (double)f->ask->world / (double)n;
-	for (size_t i = 0; i < n; i++)
-		vc_session_close(&s[i]);
-	globfree(&at);
-	free(s);
-	return r == VC_ENOMEM || (r < 0 && f->ask->run->speed) ? r : VC_OK;
-}
-
-/* The arguments with the values of --vary in them. NULL: no memory. */
-static char **fill(const struct vc_ways *f, const struct vc_way *w)
-{
-	char **line = calloc(f->argc + 1, sizeof(*line));
-
-	for (size_t i = 0; line && i < f->argc; i++) {
-		line[i] = strdup(f->argv[i]);
-		for (size_t k = 0; k < f->vary.keys && line[i]; k++) {
-			char *before = line[i];
-
-			line[i] = vc_program_put(before, f->vary.key[k].name,
-						 vc_vary_value(&f->vary, w->l.with, k));
-			free(before);
-		}
-		if (!line[i]) {
-			vc_own_free(line);
-			return NULL;
-		}
-	}
-	return line;
-}
-
-static int execute(const struct vc_ways *f, const char *folder, struct vc_way *w,
-		   const char *report, struct vc_error *err)
-{
-	char world[24], capacity[24], log[240], file[260];
-	const char *more[] = { "--world", world, "--stacks", "off", "--report", report,
-			       w->l.at[VC_PP] > 1 ? "--roles" : NULL, "--until-oom", NULL };
-	struct vc_param_value at[VC_LAYOUT_NAMES];
-	char **line = fill(f, w);
-	int r;
-
-	VC_HAVE(line, "the arguments of a layout", err);
-	snprintf(world, sizeof(world), "%llu", (unsigned long long)f->ask->world);
-	snprintf(capacity, sizeof(capacity), "%llu", (unsigned long long)f->capacity);
-	snprintf(log, sizeof(log), "%s/log", f->folder);
-	snprintf(file, sizeof(file), "%s/plan.vct", folder);
-	for (int i = 0; i < VC_LAYOUT_NAMES; i++)
-		at[i] = (struct vc_param_value){ (char *)(uintptr_t)vc_layout_names[i],
-						 (double)w->l.at[i] };
-	r = vc_trial_run(&(struct vc_trial){ .verb = "dryrun", .gpu = f->card->name,
-			    .capacity = f->capacity != f->card->total ? capacity : NULL,
-			    .steps = f->ask->steps, .more = more, .at = at, .n = VC_LAYOUT_NAMES,
-			    .argv = line, .argc = f->argc, .log = log }, file, &w->code, err);
-	vc_own_free(line);
-	return r;
-}
-
-static int try_in(const struct vc_ways *f, const char *folder, struct vc_way *w,
-		  struct vc_error *err)
-{
-	char report[260];
-
-	snprintf(report, sizeof(report), "%s/report", folder);
-	VC_TRY(execute(f, folder, w, report, err));
-	if (w->code == INTERRUPTED)
-		return VC_OK;
-	w->end = access(report, R_OK) == 0 ? VC_WAY_RAN : VC_WAY_FAILED;
-	if (w->end == VC_WAY_RAN)
-		VC_TRY(read_report(report, w, err));
-	VC_TRY(read_times(f, folder, w, err));
-	/* an error of its own says nothing about memory */
-	if (w->code && w->verdict == VC_FITS)
-		w->end = VC_WAY_FAILED;
-	w->left = f->capacity > w->used ? f->capacity - w->used : 0;
-	return VC_OK;
-}
+/* ---- the trials ---- */
 
 /* Layouts that may be tried. */
 static size_t most_of(const struct vc_ways *f)
@@ -223,8 +106,8 @@ static size_t most_of(const struct vc_ways *f)
 
 /* ---- what is not worth a dry run ---- */
 
-/* A layout that computes more than SAME of what the least does trains on more samples a step: its
- * time counts for as many. */
+/* A layout that computes more than SAME of what the least does trains on more samples a step, where
+ * nobody says how many: its time counts for as many. */
 #define SAME 1.25
 
 static void set_paces(struct vc_ways *f)
@@ -236,7 +119,7 @@ static void set_paces(struct vc_ways *f)
 			least = fmin(least, f->way[i].flops);
 	for (size_t i = 0; i < f->n; i++) {
 		struct vc_way *w = &f->way[i];
-		double more = w->flops > SAME * least ? w->flops / least : 1;
+		double more = !f->by_batch && w->flops > SAME * least ? w->flops / least : 1;
 
 		w->pace = w->time.step_ns ? (double)w->time.step_ns / more : INFINITY;
 		/* what ran out was not played to its end, nor by all ranks */
@@ -262,85 +145,207 @@ static double fastest(const struct vc_ways *f, double *step)
 	return best;
 }
 
-/* Of the ways from `i` on those that spread a sample over as many cards: they say nothing about
- * each other. Queued are those that could be GAP faster than the fastest so far; where trials were
- * counted all. *end: behind them. */
+/* What cannot be GAP faster than the fastest so far is left out. */
 #define GAP 1.05
 
-static int queue(struct vc_ways *f, size_t i, size_t *end, struct vc_error *err)
+/* ns for equal work that it takes at least, says what was played. */
+static double least_of(const struct vc_ways *f, const struct vc_way *w)
 {
-	const struct vc_layout **played = calloc(f->n + 1, sizeof(*played));
-	bool counted = f->ask->counted;
-	uint64_t share = share_of(&f->way[i]);
-	double best, step;
-	size_t n = 0;
+	double least = 0;
 
-	VC_HAVE(played, "the layouts", err);
-	set_paces(f);
-	best = fastest(f, &step);
-	for (size_t k = 0; k < i; k++)
-		if (f->way[k].end == VC_WAY_RAN)
-			played[n++] = &f->way[k].l;
-	for (f->queued = 0; i < f->n && (counted || share_of(&f->way[i]) == share); i++) {
-		double least = counted ? 0 : vc_layout_least(&f->way[i].l, played, n);
+	for (size_t i = 0; i < f->n; i++) {
+		const struct vc_layout *other = &f->way[i].l;
 
-		if (GAP * least >= best)
-			f->least = f->slower++ ? fmin(f->least, least * step) : least * step;
-		else if (f->queued < most_of(f))
-			f->next[f->queued++] = i;
+		if (f->way[i].end == VC_WAY_RAN)
+			least = fmax(least, vc_layout_least(&w->l, &other, 1));
 	}
-	*end = i;
-	free(played);
-	return VC_OK;
+	return least;
 }
 
-/* One of them, on any thread; none any more after an interrupt. */
-static int try_way(void *arg, size_t k, struct vc_error *err)
+/* A card holds no less of it than of `o`. Experts are seldom split as tensors are, and the states
+ * of their optimizer lie on the fewer cards, the more work on one sample. */
+static bool holds(const struct vc_ways *f, const struct vc_way *w, const struct vc_way *o)
 {
-	struct vc_ways *f = arg;
-	size_t i = f->next[k];
-	struct vc_way *w = &f->way[i];
-	char text[200], folder[240];
-	bool stopped;
-	int r;
+	return vc_layout_holds(&w->l, &o->l) &&
+		(!f->named[VC_EP] || w->l.at[VC_TP] == o->l.at[VC_TP]);
+}
 
-	pthread_mutex_lock(&f->lock);
-	stopped = f->stopped;
-	vc_progress_say(f->progress, "layout %zu of %zu: %s", i + 1, f->n,
-			vc_ways_name(f, w, text));
-	pthread_mutex_unlock(&f->lock);
-	if (stopped)
-		return VC_OK;
-	snprintf(folder, sizeof(folder), "%s/%zu", f->folder, i);
-	if (mkdir(folder, 0700) < 0)
-		return vc_fail(err, VC_EIO, "cannot make %s", folder);
-	r = try_in(f, folder, w, err);
-	vc_trial_remove(folder);
-	pthread_mutex_lock(&f->lock);
-	f->stopped |= w->code == INTERRUPTED;
-	pthread_mutex_unlock(&f->lock);
-	return r;
+/* Holds no less on a card than one that runs out of memory. */
+static bool is_too_large(const struct vc_ways *f, const struct vc_way *w)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->way[i].end == VC_WAY_RAN && f->way[i].verdict == VC_OOM &&
+		    holds(f, w, &f->way[i]))
+			return true;
+	return false;
+}
+
+static bool is_wide(const struct vc_way *w)
+{
+	return w->l.at[VC_EP] > w->l.at[VC_DP] * w->l.at[VC_CP];
+}
+
+/* Are both divided by what `o` is in that way, or have experts over more ranks than there are with
+ * samples of their own? */
+static bool is_alike(const struct vc_way *w, const struct vc_way *o, int name)
+{
+	uint64_t by = o->l.at[name];
+
+	return name == VC_EP ? is_wide(w) && is_wide(o) : by > 1 && w->l.at[name] % by == 0;
+}
+
+/* TRIES layouts divided alike did not run, and none did: the program refuses that. */
+enum { TRIES = 2 };
+
+static bool is_refused(const struct vc_ways *f, const struct vc_way *w)
+{
+	for (int name = VC_TP; name <= VC_EP; name++) {
+		size_t failed = 0;
+
+		for (size_t i = 0; i < f->n; i++) {
+			const struct vc_way *o = &f->way[i];
+			bool none = o->end == VC_WAY_FAILED && is_alike(w, o, name);
+
+			for (size_t k = 0; none && k < f->n; k++)
+				none = f->way[k].end != VC_WAY_RAN ||
+					!is_alike(&f->way[k], o, name);
+			failed += none;
+		}
+		if (failed >= TRIES)
+			return true;
+	}
+	return false;
+}
+
+/* Which may still be tried. */
+static void mark_open(struct vc_ways *f)
+{
+	double step, best;
+
+	set_paces(f);
+	best = fastest(f, &step);
+	for (size_t i = 0; i < f->n; i++) {
+		struct vc_way *w = &f->way[i];
+
+		w->open = w->end == VC_WAY_UNTRIED && !w->begun;
+		if (w->open && !f->ask->counted)
+			w->open = !is_refused(f, w) && !is_too_large(f, w) &&
+				GAP * least_of(f, w) < best;
+	}
+}
+
+/* One that is spread more than another, which runs: that will say whether it can be faster. */
+static bool is_held_up(const struct vc_ways *f, const struct vc_way *w)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const struct vc_way *o = &f->way[i];
+
+		if (!f->ask->counted && o->begun && o->end == VC_WAY_UNTRIED &&
+		    holds(f, o, w))
+			return true;
+	}
+	return false;
+}
+
+/* What a layout can save at least, itself counted: those that hold more, if it runs out of memory;
+ * those that are spread more, if it fits. By what it costs: every stage is a run, and
+ * what fits in fewer is seldom slower. */
+static double saves(const struct vc_ways *f, const struct vc_way *w)
+{
+	size_t larger = 0, spread = 0;
+	double stages = (double)w->l.at[VC_PP];
+
+	if (f->ask->counted)
+		return 1;
+	for (size_t i = 0; i < f->n; i++) {
+		const struct vc_way *o = &f->way[i];
+
+		larger += o->open && holds(f, o, w);
+		spread += o->open && o->l.at[VC_EP] == w->l.at[VC_EP] &&
+			vc_layout_holds(&w->l, &o->l);
+	}
+	return (double)(larger < spread ? larger : spread) / (1 + stages * stages);
+}
+
+/* The next one to try, or NULL: none for now (*wait), or at all. */
+static struct vc_way *choose(struct vc_ways *f, bool *wait)
+{
+	struct vc_way *best = NULL;
+	double most = 0, n;
+
+	*wait = false;
+	mark_open(f);
+	for (size_t i = 0; i < f->n && !f->stopped && f->tried < most_of(f); i++) {
+		struct vc_way *w = &f->way[i];
+
+		if (!w->open)
+			continue;
+		*wait = true;
+		if (!is_held_up(f, w) && (n = saves(f, w)) > most) {
+			most = n;
+			best = w;
+		}
+	}
+	return best;
 }
 
 /* What came of it, for whoever waits. */
-static int tell_trial(void *arg, size_t i, struct vc_error *err)
+static void tell_trial(struct vc_ways *f, const struct vc_way *w)
 {
-	struct vc_ways *f = arg;
-	const struct vc_way *w = &f->way[f->next[i]];
 	char text[200], used[32], time[32];
 
-	(void)err;
 	if (f->quiet || w->end == VC_WAY_UNTRIED)
-		return VC_OK;
-	pthread_mutex_lock(&f->lock);
+		return;
 	vc_progress_hush(f->progress);
 	fprintf(stderr, "vramcast: %s: %s%s%s%s%s\n", vc_ways_name(f, w, text), vc_ways_word(w),
 		w->end == VC_WAY_RAN ? ", " : "",
 		w->end == VC_WAY_RAN ? vc_bytes_text(w->used, used) : "",
 		w->time.step_ns ? ", a step takes " : "",
 		w->time.step_ns ? vc_ns_text(w->time.step_ns, time) : "");
+}
+
+/* One layout, which nobody else looks at meanwhile but for what begun says. */
+static int try_one(struct vc_ways *f, struct vc_way *w, struct vc_error *err)
+{
+	char text[200], folder[240];
+	struct vc_way own = *w;
+	size_t i = (size_t)(w - f->way);
+	int r;
+
+	f->tried++;
+	w->begun = true;
+	vc_progress_say(f->progress, "layout %zu of %zu: %s", f->tried, f->n,
+			vc_ways_name(f, w, text));
+	snprintf(folder, sizeof(folder), "%s/%zu", f->folder, i);
 	pthread_mutex_unlock(&f->lock);
-	return VC_OK;
+	r = vc_way_try(f, folder, &own, err);
+	pthread_mutex_lock(&f->lock);
+	own.begun = true;
+	*w = own;
+	f->stopped |= w->code == VC_WAY_INTERRUPTED || r < 0;
+	if (r == VC_OK)
+		tell_trial(f, w);
+	pthread_cond_broadcast(&f->ended);
+	return r;
+}
+
+/* One of several that take the next layout each time, until none is left. */
+static int try_some(void *arg, size_t k, struct vc_error *err)
+{
+	struct vc_ways *f = arg;
+	struct vc_way *w;
+	bool wait = true;
+	int r = VC_OK;
+
+	(void)k;
+	pthread_mutex_lock(&f->lock);
+	while (r == VC_OK && ((w = choose(f, &wait)) || wait))
+		if (w)
+			r = try_one(f, w, err);
+		else
+			pthread_cond_wait(&f->ended, &f->lock);
+	pthread_mutex_unlock(&f->lock);
+	return r;
 }
 
 /* Those that were tried come to the front; does a program run with any? */
@@ -362,23 +367,37 @@ static bool gather(struct vc_ways *f)
 	return any;
 }
 
-/* The fewest cards on a sample first: what these show saves others. */
+/* Which were left out, and why. */
+static void count_left(struct vc_ways *f)
+{
+	double step, best;
+
+	set_paces(f);
+	best = fastest(f, &step);
+	for (size_t i = 0; i < f->n; i++) {
+		const struct vc_way *w = &f->way[i];
+		double least;
+
+		if (w->end != VC_WAY_UNTRIED || w->begun || f->ask->counted)
+			continue;
+		least = least_of(f, w);
+		if (is_refused(f, w))
+			f->refused++;
+		else if (is_too_large(f, w))
+			f->larger++;
+		else if (GAP * least >= best)
+			f->least = f->slower++ ? fmin(f->least, least * step) : least * step;
+	}
+}
+
 static int try_rounds(struct vc_ways *f, struct vc_error *err)
 {
-	struct vc_work work = { .arg = f, .job = try_way, .done = tell_trial,
-				.threads = f->ask->jobs ? f->ask->jobs : vc_workers_most(JOBS) };
+	size_t jobs = f->ask->jobs ? f->ask->jobs : vc_workers_most(JOBS);
+	struct vc_work work = { .arg = f, .job = try_some, .n = jobs, .threads = jobs };
+	int r = vc_workers_run(&work, err);
 
-	f->next = calloc(f->n + 1, sizeof(*f->next));
-	VC_HAVE(f->next, "the layouts", err);
-	for (size_t i = 0; i < f->n && !f->stopped;) {
-		VC_TRY(queue(f, i, &i, err));
-		work.n = f->queued;
-		if (work.n)
-			VC_TRY(vc_workers_run(&work, err));
-		f->tried += f->queued;
-	}
-	set_paces(f);
-	return VC_OK;
+	count_left(f);
+	return r;
 }
 
 static int try_all(struct vc_ways *f, struct vc_error *err)
@@ -414,7 +433,7 @@ static int code_of(const struct vc_ways *f)
 	enum vc_verdict best = f->way[0].verdict;
 
 	if (f->stopped)
-		return INTERRUPTED;
+		return VC_WAY_INTERRUPTED;
 	if (f->way[0].end != VC_WAY_RAN)
 		return NEVER;
 	return best == VC_FITS ? FITS : best == VC_OOM ? NEVER : UNDECIDED;
@@ -444,6 +463,21 @@ static int check_vary(struct vc_ways *f, size_t argc, char **argv, struct vc_err
 	return VC_OK;
 }
 
+/* --global-batch and its names in the command line stand together. */
+static int check_batch(struct vc_ways *f, size_t argc, char **argv, struct vc_error *err)
+{
+	bool given = f->ask->batch != VC_NOT_GIVEN;
+
+	f->by_batch = stands_in(VC_WAYS_BATCH, argc, argv) || stands_in(VC_WAYS_MICRO, argc, argv);
+	if (f->by_batch && (!given || !f->ask->batch))
+		return vc_fail(err, VC_EUSAGE, "how many samples has a step? --global-batch N, "
+			       "from 1");
+	if (given && !f->by_batch)
+		return vc_fail(err, VC_EUSAGE, "--global-batch: neither {" VC_WAYS_BATCH "} nor {"
+			       VC_WAYS_MICRO "} stands in the command line");
+	return VC_OK;
+}
+
 static int check(struct vc_ways *f, size_t argc, char **argv, struct vc_error *err)
 {
 	const struct vc_run_options *run = f->ask->run;
@@ -466,6 +500,7 @@ static int check(struct vc_ways *f, size_t argc, char **argv, struct vc_error *e
 		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which one with -g");
 	VC_TRY(vc_card_find(run->gpu.at[0], &f->card, err));
 	VC_TRY(check_vary(f, argc, argv, err));
+	VC_TRY(check_batch(f, argc, argv, err));
 	f->capacity = run->capacity != VC_NOT_GIVEN ? run->capacity : f->card->total;
 	return VC_OK;
 }
@@ -474,7 +509,7 @@ static int find_plan(const struct vc_fit_ask *ask, size_t argc, char **argv,
 		     struct vc_console *con)
 {
 	struct vc_ways f = { .ask = ask, .quiet = con->quiet, .argc = argc, .argv = argv,
-			  .lock = PTHREAD_MUTEX_INITIALIZER };
+			  .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
 	int r = check(&f, argc, argv, &con->err);
 
 	if (r == VC_OK)
@@ -489,7 +524,7 @@ static int find_plan(const struct vc_fit_ask *ask, size_t argc, char **argv,
 	}
 	r = r == VC_OK ? code_of(&f) : r;
 	vc_vary_fini(&f.vary);
-	VC_FREE(f.way, f.next);
+	free(f.way);
 	return r;
 }
 

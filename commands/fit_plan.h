@@ -18,7 +18,17 @@ struct vc_way {
 	struct vc_timing time;            /* step_ns 0: not known */
 	double flops, pace;               /* of a step, of all cards; ns for equal work */
 	double within[2];                 /* of vc_time_within */
+	uint64_t micro, played; /* micro-batches of a step, where the program is told; these ran */
+	uint64_t more;          /* bytes of used that only a replay of all of them takes */
+	bool whole;             /* time and more are of all */
+	bool begun, open;       /* a trial has begun; it is worth one */
 };
+
+/* In the command line: samples of a step, and how many micro-batches each card makes of them. */
+#define VC_WAYS_BATCH "global-batch"
+#define VC_WAYS_MICRO "microbatches"
+
+enum { VC_WAY_INTERRUPTED = 130 };
 
 struct vc_ways {
 	const struct vc_fit_ask *ask;
@@ -26,18 +36,27 @@ struct vc_ways {
 	uint64_t capacity;
 	bool named[VC_LAYOUT_NAMES];    /* {name} stands in the arguments */
 	struct vc_vary vary;
+	bool by_batch;        /* {global-batch} or {microbatches} stands there */
 	bool quiet, stopped;  /* the latter by an interrupt */
 	struct vc_way *way; size_t n, tried;
 	char folder[200];     /* one of its own in it for each layout */
 	size_t argc; char **argv;
-	size_t *next, queued; /* those that are tried beside each other */
 	size_t slower;        /* not tried, because none takes less than: */
 	double least;         /* ns for the work of a step of the fastest */
+	size_t larger;        /* not tried: they hold no less than one that ran out of memory */
+	size_t refused;       /* not tried: the program refuses others like them */
+	size_t uneven;        /* not tried: --global-batch is no multiple of what they take */
 	struct vc_progress *progress;
-	pthread_mutex_t lock; /* of stopped, tried and the progress */
+	pthread_mutex_t lock; /* of all that changes while several are tried */
+	pthread_cond_t ended; /* one of them */
 };
 
 extern const char *const vc_layout_names[VC_LAYOUT_NAMES];
+
+/* Fill in what a dry run in that folder shows of w->l. */
+int vc_way_try(const struct vc_ways *f, const char *folder, struct vc_way *w, struct vc_error *err);
+/* The samples at a time of a layout, where --vary says them; 0: it does not. */
+double vc_ways_samples(const struct vc_ways *f, const struct vc_way *w, size_t *key);
 
 /* "tp=2 dp=4 micro=1" */
 const char *vc_ways_name(const struct vc_ways *f, const struct vc_way *w, char buf[200]);

@@ -38,8 +38,7 @@ static uint64_t two_digits(uint64_t ns)
 	return (ns + unit / 2) / unit * unit;
 }
 
-/* The samples at a time of a layout, where --vary says them; 0: it does not. */
-static double samples_of(const struct vc_ways *f, const struct vc_way *w, size_t *key)
+double vc_ways_samples(const struct vc_ways *f, const struct vc_way *w, size_t *key)
 {
 	double x;
 
@@ -70,11 +69,11 @@ static bool more_samples(const struct vc_ways *f, const struct vc_way *w, uint64
 	double own, other, nearest = INFINITY, each;
 	size_t key;
 
-	own = samples_of(f, w, &key);
+	own = vc_ways_samples(f, w, &key);
 	for (size_t i = 0; own && w->end == VC_WAY_RAN && i < f->tried; i++) {
 		const struct vc_way *o = &f->way[i];
 
-		other = samples_of(f, o, &key);
+		other = vc_ways_samples(f, o, &key);
 		if (o->end == VC_WAY_RAN && o->rank == w->rank && other != own &&
 		    is_same_but(f, w, o, key) && fabs(other - own) < nearest) {
 			nearest = fabs(other - own);
@@ -83,7 +82,7 @@ static bool more_samples(const struct vc_ways *f, const struct vc_way *w, uint64
 	}
 	if (!best || w->verdict != VC_FITS)
 		return false;
-	each = ((double)w->used - (double)best->used) / (own - samples_of(f, best, &key));
+	each = ((double)w->used - (double)best->used) / (own - vc_ways_samples(f, best, &key));
 	*more = w->left > w->margin ? (uint64_t)((double)(w->left - w->margin) / each) : 0;
 	return each > 0;
 }
@@ -126,6 +125,8 @@ static void say_way(struct vc_emit *e, const struct vc_ways *f, const struct vc_
 		vc_emit_uint(e, vc_layout_names[i],
 			     f->named[i] || i == VC_DP ? vc_layout_names[i] : NULL, w->l.at[i]);
 	say_with(e, f, w);
+	vc_emit_uint(vc_emit_known(e, w->micro), "microbatches", NULL, w->micro);
+	vc_emit_uint(vc_emit_known(e, w->micro), "played", NULL, w->played);
 	vc_emit_uint(vc_emit_known(e, timed), "step_ns", NULL, w->time.step_ns);
 	vc_emit_ns(vc_emit_known(e, timed), NULL, "a step", two_digits(w->time.step_ns));
 	vc_emit_uint(vc_emit_known(e, timed), "step_low_ns", NULL, w->time.low_ns);
@@ -137,7 +138,7 @@ static void say_way(struct vc_emit *e, const struct vc_ways *f, const struct vc_
 	vc_emit_bytes(vc_emit_known(e, ran), "left", "left", w->left);
 	known = more_samples(f, w, &more);
 	vc_emit_uint(vc_emit_known(e, known), "more_samples",
-		     samples_of(f, w, &key) ? "more samples" : NULL, more);
+		     vc_ways_samples(f, w, &key) ? "more samples" : NULL, more);
 	vc_emit_uint(vc_emit_known(e, ran), "rank", "at rank", w->rank);
 	vc_emit_uint(e, "roles", NULL, ran ? w->roles : 0);
 	vc_emit_text(e, "verdict", NULL, ran ? vc_verdict_name(w->verdict) : NULL);
@@ -166,7 +167,7 @@ static void say_unknown(struct vc_emit *e, const struct vc_ways *f)
 int vc_ways_say(const struct vc_ways *f, struct vc_error *err)
 {
 	struct vc_emit *e = vc_emit_stdout(f->ask->json, err);
-	size_t untried = f->n - f->tried - f->slower;
+	size_t untried = f->n - f->tried - f->slower - f->larger - f->refused;
 	char least[32];
 
 	if (!e)
@@ -178,6 +179,8 @@ int vc_ways_say(const struct vc_ways *f, struct vc_error *err)
 	vc_emit_uint(e, "world", NULL, f->ask->world);
 	vc_emit_uint(e, "untried", NULL, untried);
 	vc_emit_uint(e, "slower", NULL, f->slower);
+	vc_emit_uint(e, "larger", NULL, f->larger);
+	vc_emit_uint(e, "refused", NULL, f->refused);
 	vc_emit_uint(vc_emit_known(e, f->slower), "least_ns", NULL, (uint64_t)f->least);
 	vc_emit_line(e, "%llu cards of %s; of those that fit the fastest first",
 		     (unsigned long long)f->ask->world, f->card->title);
@@ -189,6 +192,11 @@ int vc_ways_say(const struct vc_ways *f, struct vc_error *err)
 	if (untried && !f->stopped)
 		vc_emit_line(e, "%zu layouts with more cards on one sample were not tried "
 			     "(--trials)", untried);
+	if (f->larger)
+		vc_emit_line(e, "%zu need not be tried: a card holds no less of them than of one "
+			     "that runs out of memory.", f->larger);
+	if (f->refused)
+		vc_emit_line(e, "%zu more are divided like those that did not run.", f->refused);
 	if (f->slower)
 		vc_emit_line(e, "%zu more need not be tried: by what those above compute, none "
 			     "takes less than %s.", f->slower,
@@ -198,8 +206,14 @@ int vc_ways_say(const struct vc_ways *f, struct vc_error *err)
 	if (f->vary.keys)
 		vc_emit_line(e, "More samples: as far as each needs what the nearest number that "
 			     "ran did; --vary tries it.");
-	vc_emit_line(e, "Times are computed from what kernels do: rough. Layouts that train on "
-		     "more samples a step rank by the time for as many.");
+	if (f->by_batch)
+		vc_emit_line(e, "Few micro-batches of a step were run; the others repeat in a "
+			     "replay of kernels and allocator.");
+	if (f->uneven)
+		vc_emit_line(e, "%zu layouts cannot share %llu samples evenly.", f->uneven,
+			     (unsigned long long)f->ask->batch);
+	vc_emit_line(e, "Times are computed from what kernels do: rough.%s", f->by_batch ? "" :
+		     " Layouts that train on more samples a step rank by the time for as many.");
 	vc_emit_end(e);
 	return vc_emit_done(e, err);
 }

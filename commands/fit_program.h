@@ -18,7 +18,7 @@ struct vc_fit_config {
 	struct vc_run_options run;
 	const char *find, *target, *among, *at, *with, *prices;
 	const char *save;
-	uint64_t multiple, most, trials, world, steps, jobs, peak, host;
+	uint64_t multiple, most, trials, world, steps, jobs, peak, host, batch;
 	struct vc_list vary;
 	bool json;
 };

@@ -1,21 +1,9 @@
 #!/bin/sh
 # coverage.sh [BUILD] - lines of each room that tests ran, from what make COV=1 check left in build-cov. gcov comes with gcc.
-# FUNCTIONS=1: instead the functions that no test ran, with their lines, by file; the most lines first.
 b=${1:-build-cov}
 GCOV=${GCOV:-gcov}
 command -v "$GCOV" > /dev/null || { echo "coverage: $GCOV is not here"; exit 1; }
 find "$b" -name '*.gcda' | grep -q . || { echo "coverage: no run left anything in $b (make COV=1 check)"; exit 1; }
-if [ -n "$FUNCTIONS" ]; then
-	find "$b" -name '*.gcno' ! -path "$b/tests/*" | while read -r note; do
-		"$GCOV" -n -f "$note" 2> /dev/null
-	done | awk -v q="'" '
-		/^Function / { f = $2; gsub(q, "", f) }
-		/^Lines executed:/ && f != "" { split($0, p, /[:% ]+/); if (p[3] == 0) { list = list " " f "(" p[5] ")"; lines += p[5] } f = "" }
-		/^File / { file = $2; gsub(q, "", file)
-			if (lines && file ~ /\.c$/ && file !~ /^\//) print lines, file ":" list
-			list = ""; lines = 0 }' | sort -rn
-	exit
-fi
 tmp=$(mktemp -d); trap 'rm -rf "$tmp"' EXIT
 find "$b" -name '*.gcno' ! -path "$b/tests/*" | while read -r note; do
 	"$GCOV" -n "$note" 2> /dev/null

@@ -26,7 +26,9 @@ OF_SYMMETRIC = re.compile(r"(\w+SymmetricMemory/\d+)/(\d+)$")
 OF_EXPERTS = re.compile(r"(^|_)(ep|expert_model_parallel)(_|$)", re.I)  # as libraries describe their groups
 NEXT_COLOR = -2  # as in nccl.c: whatever color is asked for next
 HANDLE = 0x63706972616D7672
+MOST_STAGES = 64
 GROUPS = {}  # ranks of each group that PyTorch made, by its name
+PEERS = set()  # ranks that this one exchanges messages with
 KEPT = []  # C++ holds stores that are written in Python by their C++ half alone
 
 
@@ -429,6 +431,15 @@ def _decides(tensor):
     return not tensor.is_floating_point() and not tensor.is_complex() and tensor.nbytes <= SMALL
 
 
+def _note_peer(c10d, args, names, which):
+    """That rank of the job is at the other end of a message."""
+    peer, group = names.get(which, args[0] if args else None), names.get("group", args[1] if len(args) > 1 else None)
+    if peer is None and names.get("group_" + which) is not None:
+        peer = c10d.get_process_group_ranks(group or c10d.GroupMember.WORLD)[names["group_" + which]]
+    if peer is not None:
+        PEERS.add(peer)
+
+
 def _send_numbers(c10d, modules, driver, along):
     """What stages of a pipeline announce to each other. libnccl carries what a rank sent to this one; where
     that one was not played, another that sent to a rank as far away is heard."""
@@ -436,6 +447,7 @@ def _send_numbers(c10d, modules, driver, along):
 
     def saying(send):
         def said(tensor, *args, **names):
+            _note_peer(c10d, args, names, "dst")
             own = not is_inside()  # not what another one of these calls
             work = as_one(send, tensor, *args, **names)
             if _decides(tensor) and own:
@@ -446,6 +458,7 @@ def _send_numbers(c10d, modules, driver, along):
 
     def hearing(receive):
         def heard(tensor, *args, **names):
+            _note_peer(c10d, args, names, "src")
             own = not is_inside()
             work = as_one(receive, tensor, *args, **names)
             if _decides(tensor) and own:
@@ -528,14 +541,22 @@ def _places(lines):
             yield "%s: middle of %d" % (name, len(line)), line[len(line) // 2]
 
 
+def _stages(groups):
+    """(what, rank) of the pipeline of rank 0: the smallest group with all that it exchanges messages with."""
+    known = list(groups) + [tuple(range(world()))] * (world() <= MOST_STAGES)
+    line = min((g for g in known if 0 in g and PEERS and PEERS <= set(g)), key=len, default=())
+    return [("stage %d of %d" % (i + 1, len(line)), who) for i, who in enumerate(line) if who]
+
+
 def _write_roles(path, groups, meshes, roots):
+    stages = _stages(groups) if os.environ.get("VRAMCAST_NULL_STAGES") else ()
     lines = [line for mesh in meshes for line in _lines(mesh)]
     lines += [("group", list(ranks)) for ranks in sorted(groups)]
     lines.append(("world", list(range(world()))))
     found = {0: "first of all"}
-    for what, who in _places(lines):
+    for what, who in stages or _places(lines):
         found.setdefault(who, what)
-    for who in sorted(roots - {rank()})[:ROOTS]:
+    for who in () if stages else sorted(roots - {rank()})[:ROOTS]:
         found.setdefault(who, "broadcasts to rank %d" % rank())
     with open(path, "w") as f:
         for who in found:

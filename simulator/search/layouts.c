@@ -9,6 +9,15 @@ uint64_t vc_layout_share(const struct vc_layout *l)
 	return l->at[VC_TP] * l->at[VC_CP] * l->at[VC_PP];
 }
 
+bool vc_layout_holds(const struct vc_layout *l, const struct vc_layout *p)
+{
+	bool all = l->with == p->with;
+
+	for (int i = 0; i < VC_DP; i++)
+		all = all && l->at[i] <= p->at[i];
+	return all;
+}
+
 /* Every sample is spread over at least as many cards, in every way. Experts over more ranks make
  * products larger, so these have to be the same. */
 static bool is_spread_more(const struct vc_layout *l, const struct vc_layout *p)

@@ -18,6 +18,9 @@ struct vc_layout {
 /* How many cards work on one sample. */
 uint64_t vc_layout_share(const struct vc_layout *l);
 
+/* A card holds no less of `l` than of `p`: it is spread over no more cards in any way. */
+bool vc_layout_holds(const struct vc_layout *l, const struct vc_layout *p);
+
 /* What a step of `l` takes at least, if spreading a sample over more cards makes no kernel cheaper,
  * spares none of what these tell each other, and a pipeline waits in proportion to its stages by
  * micro-batches. 0: none of the n that were played tells. */

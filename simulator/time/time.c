@@ -439,6 +439,16 @@ int vc_time_step(const struct vc_session *s, const struct vc_plan *plan, struct 
 	return VC_OK;
 }
 
+int vc_time_lengthen(struct vc_session *s, uint64_t have, uint64_t want, uint64_t stages,
+		     bool *done, struct vc_error *err)
+{
+	struct vc_time *t = (struct vc_time *)s->time;
+
+	*done = false;
+	return t && t->n ? vc_profile_lengthen(&t->profile[0], s->rec->meta, have, want, stages,
+					       done, err) : VC_OK;
+}
+
 /* Whether the recording shows a step that can be played; else the reason goes to why. */
 static bool is_played(const struct vc_time *t, char *why, size_t n)
 {

@@ -29,6 +29,10 @@ int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struc
 int vc_time_step(const struct vc_session *s, const struct vc_plan *plan, struct vc_timing *o,
 		 struct vc_error *err);
 
+/* The kernels of the session as those of steps with more micro-batches (vc_profile_lengthen). */
+int vc_time_lengthen(struct vc_session *s, uint64_t have, uint64_t want, uint64_t stages,
+		     bool *done, struct vc_error *err);
+
 /* How long a step of a job takes whose ranks these sessions recorded, each of one: what one sends,
  * the others wait for. step_ns 0: not known of one of them, with the reason in o->why. Errors:
  * VC_ENOMEM. */

@@ -100,6 +100,13 @@ enum { VC_SHARED = 3 };
 int vc_profiles_within(const struct vc_player *who, size_t n, const uint64_t ranks[VC_SHARED],
 		       double ns[2], struct vc_error *err);
 
+/* Give every step behind the first the micro-batches that it has when the program is told `want` of
+ * them and not `have`: what repeats in it is done as much more often, and waits as it did. stages:
+ * micro-batches that a schedule may take together. *done: false where it does not repeat; then some
+ * steps may have more. Errors: VC_ENOMEM. */
+int vc_profile_lengthen(struct vc_profile *p, const struct vc_meta *meta, uint64_t have,
+			uint64_t want, uint64_t stages, bool *done, struct vc_error *err);
+
 /* ns of the typical step's products and attention at the peak rates of a card. */
 double vc_profile_ideal(const struct vc_profile *p, const struct vc_card *card);
 

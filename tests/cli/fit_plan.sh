@@ -13,6 +13,14 @@ run fit --find plan --world 8 -g rtx4060-8g --vary micro=1,2 -- python train.py 
 expect "a value that stands nowhere" 2 '' '\{micro\} stands nowhere in the command line'
 run fit --find plan --world 8 -g rtx4060-8g --vary micro -- python train.py --tp {tp} {micro}
 expect "no values" 2 '' '--vary micro: write NAME=A,B'
+run fit --find plan --world 8 -g rtx4060-8g -- python train.py --tp {tp} --global-batch {global-batch}
+expect "how many samples" 2 '' 'how many samples has a step\? --global-batch N'
+run fit --find plan --world 8 -g rtx4060-8g --global-batch 64 -- python train.py --tp {tp}
+expect "samples that stand nowhere" 2 '' 'neither \{global-batch\} nor \{microbatches\} stands'
+run fit --find plan --world 8 -g rtx4060-8g --global-batch 0 -- python train.py --tp {tp} {microbatches}
+expect "no samples" 2 '' 'how many samples has a step'
+run fit --find plan --world 8 -g rtx4060-8g --global-batch 7 --vary micro=2 -- python train.py --tp {tp} {microbatches} {micro}
+expect "samples that nothing divides" 2 '' '--global-batch 7 is no multiple'
 
 P=${TRANSFORMS_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast/torch-2.11.0/bin/python}
 has_cuda_torch "$P" || { skip "plans" "no PyTorch built for CUDA"; finish; }
@@ -74,6 +82,57 @@ run fit --find plan --world 2 -g rtx4060-8g --vary micro=8,9 -- "$P" "$TMP/sampl
 expect "none where it runs out" 3 '^ +1 +2 +8 +.* - +.* out of memory'
 run fit --find plan --world 4 -g rtx4060-8g --trials 1 --json -- "$P" "$TMP/spread.py" {tp}x{dp}
 expect "none of those tried fits" 3 '"untried": 2'
+# Few micro-batches show what all of them need and take; where each leaves something behind, all run.
+cat > "$TMP/few.py" <<'PY'
+import sys
+import torch
+tp, count, keep = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "keep"
+layers = torch.nn.Sequential(*[torch.nn.Linear(2048, 2048, device="cuda") for _ in range(3)])
+optimizer = torch.optim.AdamW(layers.parameters(), fused=True)
+for _ in range(3):
+    kept = []
+    for _ in range(count):
+        y = layers(torch.randn(512, 2048, device="cuda"))
+        y.sum().backward()
+        kept += [y.detach()] * keep
+    optimizer.step()
+PY
+few() { run fit --find plan --world 2 -g h100-80g-sxm --trials 1 --json "${@:3}" -- "$P" "$TMP/few.py" {tp} "$1" "$2"; }
+for keep in drop keep; do
+	few 32 $keep
+	whole=$(rows "p['step_ns'], p['peak_used']")
+	few {microbatches} $keep --global-batch 64
+	check "few micro-batches show what all take: $keep" test "$(rows "p['step_ns'], p['peak_used']")" = "$whole"
+	check "so many were played: $keep" test "$(rows "p['played']")" = $([ $keep = keep ] && echo 32 || echo 4)
+done
+check "of as many" grep -q '"microbatches": 32' <<< "$out"
+# Of a pipeline each stage is played, and no other rank.
+cat > "$TMP/stages.py" <<'PY'
+import sys
+import torch
+import torch.distributed as dist
+pp = int(sys.argv[1])
+dist.init_process_group("nccl")
+n = dist.get_world_size() // pp
+lines = [list(range(i, n * pp, n)) for i in range(n)]
+groups = [dist.new_group(line) for line in lines] if n > 1 else [None]
+rank = dist.get_rank()
+line, group = lines[rank % n], groups[rank % n]
+layer = torch.nn.Linear(1024, 1024, device="cuda")
+optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+for _ in range(3):
+    x = torch.randn(256, 1024, device="cuda")
+    if rank != line[0]:
+        dist.recv(x, rank - n, group=group)
+    y = layer(x)
+    if rank != line[-1]:
+        dist.send(y.detach(), rank + n, group=group)
+    y.sum().backward()
+    optimizer.step()
+PY
+run fit --find plan --world 4 -g h100-80g-sxm --trials 3 --json -- "$P" "$TMP/stages.py" {pp}
+expect "pipelines run" 0
+check "each stage is played" test "$(rows "(p['pp'], p['roles'])" | tr -d ' ' | sed 's/)(/\n/g' | tr -d '()' | sort | xargs)" = "1,1 2,2 4,4"
 # As many products either way; over two cards the step is longer.
 cat > "$TMP/slow.py" <<'PY'
 import sys

@@ -44,11 +44,25 @@ static void test_pipelines_wait_by_stages(void **state)
 	assert_true(fabs(least(layout(2, 2, 4, 0, 0), p) - 108) < 1e-9);
 }
 
+static void test_who_holds_no_less(void **state)
+{
+	(void)state;
+	struct vc_layout l = layout(2, 2, 4, 0, 0), more = layout(4, 2, 2, 0, 0),
+			 other = layout(1, 4, 4, 0, 0);
+
+	assert_true(vc_layout_holds(&l, &more) && vc_layout_holds(&l, &l));
+	assert_false(vc_layout_holds(&more, &l));
+	assert_false(vc_layout_holds(&l, &other) || vc_layout_holds(&other, &l));
+	more.with = 1;
+	assert_false(vc_layout_holds(&l, &more));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_more_cards_compute_no_less),
 		cmocka_unit_test(test_pipelines_wait_by_stages),
+		cmocka_unit_test(test_who_holds_no_less),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,14 +148,12 @@ import ctypes, sys, torch
 ctypes.CDLL("$site/thread.so").stay()
 sys.exit(5)
 P
-started=$(date +%s)
 run dryrun -g rtx4090 --no-record -- timeout 20 "$py" "$TMP/stays.py"
 expect "a process that stays when its program has ended is ended with its status" 5 '' 'the program ended 8 s ago, and its process stays. It waits in'
 check "... and says where it waits" grep -q '^  .*pause.* (libc' "$TMP/err"
-check "... within ten seconds" test $(($(date +%s) - started)) -le 10
 cat > "$TMP/threads.py" <<P
 import threading, time, torch
-threading.Thread(target=time.sleep, args=(9,), name="saver").start()
+threading.Thread(target=time.sleep, args=(14,), name="saver").start()
 P
 run dryrun -g rtx4090 --no-record -- "$py" "$TMP/threads.py"
 expect "a program that goes on in a thread is waited for, which is said" 0 '' 'but for its own threads saver: it is waited for'

@@ -32,4 +32,9 @@ run diff tests/python/recordings/base.vct tests/python/recordings/head.vct -o -;
 run diff traces/attention.vct traces/decomfl.vct -o "$TMP/d.csv"; expect "what is no picture" 2 '' 'd.csv'
 run plot traces/attention.vct -t diff -o "$TMP/p.svg"; check "plot sends to diff" grep -q 'vramcast diff A B' "$TMP/p.svg"
 run diff traces/attention.vct traces/attention.vct --markdown --json; expect "Markdown or JSON" 2 '' 'not both'
+# The kinds are all of what is reserved, those that one side alone has among them.
+run diff tests/recordings/conv-4.vct tests/recordings/lengths-4.vct --json
+check "by kind the sums are what is reserved, with workspaces of one side only" python3 -c "import json, sys
+d = json.load(open(sys.argv[1])); k = d['kinds']
+sys.exit([sum(x[s] for x in k) for s in 'ab'] != [d[s]['run']['peak_reserved'] for s in 'ab'] or not any(x['a'] and not x['b'] for x in k))" "$TMP/out"
 finish

@@ -174,9 +174,9 @@ static int copy_file(const char *from, const char *to, struct vc_error *err)
 
 /* --questions: PyTorch on this card runs each convolution; what it asks for beside the result is
  * the workspace. */
-static int ask_card(const struct config *c, const char *dir, const char *output,
-		    struct vc_error *err)
+static int ask_card(const struct config *c, const char *dir, struct vc_error *err)
 {
+	const char *output = c->output ? c->output : "card.vcc";
 	char program[300], answers[300];
 	char *line[] = { (char *)(uintptr_t)c->python, program, answers,
 			 (char *)(uintptr_t)c->questions, NULL };
@@ -191,42 +191,38 @@ static int ask_card(const struct config *c, const char *dir, const char *output,
 	return VC_OK;
 }
 
+/* table: of what kernels take; NULL: the card is asked. */
+static int in_folder(const struct config *c, struct vc_speeds *table, struct vc_error *err)
+{
+	char dir[200] = "";
+	int r = vc_trial_folder(dir, err);
+
+	if (r == VC_OK)
+		r = table ? measure(c, dir, table, err) : ask_card(c, dir, err);
+	if (dir[0])
+		vc_trial_remove(dir);
+	return r;
+}
+
 static int questions(const struct config *c, size_t argc, struct vc_error *err)
 {
-	const char *output = c->output ? c->output : "card.vcc";
-	char dir[200] = "";
-	int r;
-
 	if (argc)
 		return vc_fail(err, VC_EUSAGE, "--questions asks the card of this machine, and "
 			       "recordings are of another question: leave one out");
 	if (access(c->questions, R_OK) != 0)
 		return vc_fail(err, VC_EIO, "cannot open %s: %s; 'vramcast dryrun --questions %s' "
 			       "writes it", c->questions, strerror(errno), c->questions);
-	VC_TRY(vc_output_possible(output, err));
-	r = vc_trial_folder(dir, err);
-	if (r == VC_OK)
-		r = ask_card(c, dir, output, err);
-	if (dir[0])
-		vc_trial_remove(dir);
-	return r;
+	VC_TRY(vc_output_possible(c->output ? c->output : "card.vcc", err));
+	return in_folder(c, NULL, err);
 }
 
 static int on_card(const struct config *c, struct vc_speeds *table, struct vc_error *err)
 {
-	char dir[200] = "";
-	int r;
-
 	if (access("/proc/driver/nvidia/version", R_OK) != 0)
 		return vc_fail(err, VC_ENOSUP, "this machine has no NVIDIA card to measure: run it "
 			       "on one, or name recordings of a card, each followed by a dry run "
 			       "of the same program");
-	r = vc_trial_folder(dir, err);
-	if (r == VC_OK)
-		r = measure(c, dir, table, err);
-	if (dir[0])
-		vc_trial_remove(dir);
-	return r;
+	return in_folder(c, table, err);
 }
 
 static int probe_run(const void *config, size_t argc, char **argv, struct vc_console *con)

@@ -267,7 +267,7 @@ static double saves(const struct vc_ways *f, const struct vc_way *w)
 	return (double)(larger < spread ? larger : spread) / (1 + stages * stages);
 }
 
-/* The next one to try, or NULL: none for now (*wait), or at all. */
+/* The next one to try, or NULL: none until another has ended (*wait), or at all. */
 static struct vc_way *choose(struct vc_ways *f, bool *wait)
 {
 	struct vc_way *best = NULL;

@@ -147,8 +147,8 @@ static enum purpose purpose_of(const char *name)
 		       strstr(name, "unrolled_elementwise") ? OPERANDS_IN_A_ROW : OPERANDS;
 	if (strstr(name, "reduce_kernel"))
 		return REDUCE;
-	if (strstr(name, "nll_loss"))
-		return LOOKUP;
+	if (strstr(name, "nll_loss") && strncmp(name, "triton_", 7))
+		return LOOKUP; /* a fused one does more */
 	if (has(name, gathers))
 		return GATHER;
 	return strstr(name, "CatArray") ? CAT : has(name, reductions) ? REDUCTION : ANY;

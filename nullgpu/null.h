@@ -294,6 +294,9 @@ VC_SHARED void vc_null_tell(const struct vc_null_activity *activity);
 VC_SHARED bool vc_null_heard(void);
 /* What the calling thread allocates and frees next belongs to that pool; 0 = none. */
 VC_SHARED void vc_null_via(uint64_t pool);
+/* From the python side: the calling thread begins (1), or ends (-1), to try kernels out. Until then
+ * nobody is told of what it launches, which is no part of a step. */
+VC_SHARED void vc_null_tries(int calls);
 /* When the activity of that correlation began by the device clock, and for how long; false once
  * about a million others came after it. Records may carry other stamps: see nullcupti.c. */
 VC_SHARED bool vc_null_span(uint32_t correlation, uint64_t *at, uint64_t *ns);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """sitecustomize.py - the Python side of a dry run: starts the values mode once the program has
 imported torch, plays one rank of a large job, ends the program after a number of steps, has PyTorch's own threads
-end before Python does, keeps Triton from trying everything, and asks JAX's and TensorFlow's allocator what it held.
+end before Python does, keeps Triton from trying everything, tells what is only timed, and asks JAX's and TensorFlow's
+allocator what it held.
 
 `vramcast dryrun` puts this folder on PYTHONPATH; the build puts python/after.py in front of this file."""
 import atexit
@@ -169,7 +170,28 @@ def _after_autotuner(module):
     tuner.run, tuner._bench = run_one, bench_one
 
 
-AFTER = {"torch": _after_torch, "triton.runtime.autotuner": _after_autotuner, "ctypes": _after_ctypes, "torch.distributed.launcher.api": _after_launcher,
+def _after_timing(module):
+    """What is launched to be timed is no part of a step: the recording does not tell of it, but of the memory that it takes."""
+    import functools
+
+    def trying(call):
+        @functools.wraps(call)
+        def tried(*args, **kwargs):
+            _tell("vc_null_tries", 1)
+            try:
+                return call(*args, **kwargs)
+            finally:
+                _tell("vc_null_tries", -1)
+        return tried
+    for where in (module, *(c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__)):
+        for name in ("do_bench", "do_bench_cudagraph", "benchmark_gpu"):
+            if callable(vars(where).get(name)):
+                setattr(where, name, trying(vars(where)[name]))
+
+
+AFTER = {"torch": _after_torch, "triton.testing": _after_timing, "torch._inductor.runtime.benchmarking": _after_timing,
+         "triton.runtime.autotuner": _after_autotuner, "ctypes": _after_ctypes,
+         "torch.distributed.launcher.api": _after_launcher,
          "jax._src.hardware_utils": _after_jax_hardware, "jax": _after_jax, "tensorflow": _after_tensorflow}
 
 

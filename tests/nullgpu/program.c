@@ -289,6 +289,12 @@ static void see_work(char *p)
 			 NULL);
 	ok(told.kind == VC_WORK_REDUCTION && told.read + told.written == 5 << 20,
 	   "another kernel moves the blocks that its arguments point into");
+	told.kind = VC_WORK_OTHER;
+	vc_null_tries(1);
+	cudaLaunchKernel(&softmax, (struct dim3){ 64, 1, 1 }, (struct dim3){ 128, 1, 1 }, others, 0,
+			 NULL);
+	vc_null_tries(-1);
+	ok(told.kind == VC_WORK_OTHER, "nobody is told of one that is only timed");
 	vc_null_listen(NULL);
 }
 

@@ -50,6 +50,10 @@ class Autotuner:
         timings = {c: self._bench(*args, config=c, **kwargs) for c in (-1, 7, 3, 5)}
         return min(timings, key=timings.get)
 P
+printf 'def do_bench(fn, rep=1):\n    return fn()\n' > "$TMP/tuner/triton/testing.py"
+PYTHONPATH=$site:$TMP/tuner run dryrun -g rtx4090 --no-record -- "$py" -c 'from triton.testing import do_bench
+print("timed", do_bench(lambda: 5), do_bench.__name__, do_bench.__wrapped__ is not None)'
+expect "what Triton times is called as before, and the recording is told to leave it out" 0 'timed 5 do_bench True'
 PYTHONPATH=$site:$TMP/tuner run dryrun -g rtx4090 --no-record -- "$py" -c 'from triton.runtime.autotuner import Autotuner
 a = Autotuner(); print("chosen", a.run(1), a.run(1), a.compiled, a.cache_results)'
 expect "of Triton's configurations the first that compiles is taken, and no other compiled" 0 'chosen 7 7 \[-1, 7, -1, 7\] False'

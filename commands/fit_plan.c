@@ -104,169 +104,6 @@ static size_t most_of(const struct vc_ways *f)
 	return !f->ask->counted || f->n < f->ask->trials ? f->n : (size_t)f->ask->trials;
 }
 
-/* ---- what is not worth a dry run ---- */
-
-/* A layout that computes more than SAME of what the least does trains on more samples a step, where
- * nobody says how many: its time counts for as many. */
-#define SAME 1.25
-
-static void set_paces(struct vc_ways *f)
-{
-	double least = INFINITY;
-
-	for (size_t i = 0; i < f->n; i++)
-		if (f->way[i].flops > 0 && f->way[i].time.step_ns && f->way[i].verdict != VC_OOM)
-			least = fmin(least, f->way[i].flops);
-	for (size_t i = 0; i < f->n; i++) {
-		struct vc_way *w = &f->way[i];
-		double more = !f->by_batch && w->flops > SAME * least ? w->flops / least : 1;
-
-		w->pace = w->time.step_ns ? (double)w->time.step_ns / more : INFINITY;
-		/* what ran out was not played to its end, nor by all ranks */
-		w->l.own = w->verdict != VC_OOM ? w->within[0] / more : 0;
-		w->l.waits = w->within[0] > 0 ? fmax(0, w->within[1] / w->within[0] - 1) : 0;
-	}
-}
-
-/* ns for equal work of the fastest that fits. *step: of one step of it, 1 for equal work. */
-static double fastest(const struct vc_ways *f, double *step)
-{
-	double best = INFINITY;
-
-	*step = 1;
-	for (size_t i = 0; i < f->n; i++) {
-		const struct vc_way *w = &f->way[i];
-
-		if (w->end == VC_WAY_RAN && w->verdict == VC_FITS && w->pace < best) {
-			best = w->pace;
-			*step = (double)w->time.step_ns / best;
-		}
-	}
-	return best;
-}
-
-/* What cannot be GAP faster than the fastest so far is left out. */
-#define GAP 1.05
-
-/* ns for equal work that it takes at least, says what was played. */
-static double least_of(const struct vc_ways *f, const struct vc_way *w)
-{
-	double least = 0;
-
-	for (size_t i = 0; i < f->n; i++) {
-		const struct vc_layout *other = &f->way[i].l;
-
-		if (f->way[i].end == VC_WAY_RAN)
-			least = fmax(least, vc_layout_least(&w->l, &other, 1));
-	}
-	return least;
-}
-
-/* A card holds no less of it than of `o`. Experts are seldom split as tensors are, and the states
- * of their optimizer lie on the fewer cards, the more work on one sample. */
-static bool holds(const struct vc_ways *f, const struct vc_way *w, const struct vc_way *o)
-{
-	return vc_layout_holds(&w->l, &o->l) &&
-		(!f->named[VC_EP] || w->l.at[VC_TP] == o->l.at[VC_TP]);
-}
-
-/* Holds no less on a card than one that runs out of memory. */
-static bool is_too_large(const struct vc_ways *f, const struct vc_way *w)
-{
-	for (size_t i = 0; i < f->n; i++)
-		if (f->way[i].end == VC_WAY_RAN && f->way[i].verdict == VC_OOM &&
-		    holds(f, w, &f->way[i]))
-			return true;
-	return false;
-}
-
-static bool is_wide(const struct vc_way *w)
-{
-	return w->l.at[VC_EP] > w->l.at[VC_DP] * w->l.at[VC_CP];
-}
-
-/* Are both divided by what `o` is in that way, or have experts over more ranks than there are with
- * samples of their own? */
-static bool is_alike(const struct vc_way *w, const struct vc_way *o, int name)
-{
-	uint64_t by = o->l.at[name];
-
-	return name == VC_EP ? is_wide(w) && is_wide(o) : by > 1 && w->l.at[name] % by == 0;
-}
-
-/* TRIES layouts divided alike did not run, and none did: the program refuses that. */
-enum { TRIES = 2 };
-
-static bool is_refused(const struct vc_ways *f, const struct vc_way *w)
-{
-	for (int name = VC_TP; name <= VC_EP; name++) {
-		size_t failed = 0;
-
-		for (size_t i = 0; i < f->n; i++) {
-			const struct vc_way *o = &f->way[i];
-			bool none = o->end == VC_WAY_FAILED && is_alike(w, o, name);
-
-			for (size_t k = 0; none && k < f->n; k++)
-				none = f->way[k].end != VC_WAY_RAN ||
-					!is_alike(&f->way[k], o, name);
-			failed += none;
-		}
-		if (failed >= TRIES)
-			return true;
-	}
-	return false;
-}
-
-/* Which may still be tried. */
-static void mark_open(struct vc_ways *f)
-{
-	double step, best;
-
-	set_paces(f);
-	best = fastest(f, &step);
-	for (size_t i = 0; i < f->n; i++) {
-		struct vc_way *w = &f->way[i];
-
-		w->open = w->end == VC_WAY_UNTRIED && !w->begun;
-		if (w->open && !f->ask->counted)
-			w->open = !is_refused(f, w) && !is_too_large(f, w) &&
-				GAP * least_of(f, w) < best;
-	}
-}
-
-/* One that is spread more than another, which runs: that will say whether it can be faster. */
-static bool is_held_up(const struct vc_ways *f, const struct vc_way *w)
-{
-	for (size_t i = 0; i < f->n; i++) {
-		const struct vc_way *o = &f->way[i];
-
-		if (!f->ask->counted && o->begun && o->end == VC_WAY_UNTRIED &&
-		    holds(f, o, w))
-			return true;
-	}
-	return false;
-}
-
-/* What a layout can save at least, itself counted: those that hold more, if it runs out of memory;
- * those that are spread more, if it fits. By what it costs: every stage is a run, and
- * what fits in fewer is seldom slower. */
-static double saves(const struct vc_ways *f, const struct vc_way *w)
-{
-	size_t larger = 0, spread = 0;
-	double stages = (double)w->l.at[VC_PP];
-
-	if (f->ask->counted)
-		return 1;
-	for (size_t i = 0; i < f->n; i++) {
-		const struct vc_way *o = &f->way[i];
-
-		larger += o->open && holds(f, o, w);
-		spread += o->open && o->l.at[VC_EP] == w->l.at[VC_EP] &&
-			vc_layout_holds(&w->l, &o->l);
-	}
-	return (double)(larger < spread ? larger : spread) / (1 + stages * stages);
-}
-
 /* The next one to try, or NULL: none until another has ended (*wait), or at all. */
 static struct vc_way *choose(struct vc_ways *f, bool *wait)
 {
@@ -274,14 +111,14 @@ static struct vc_way *choose(struct vc_ways *f, bool *wait)
 	double most = 0, n;
 
 	*wait = false;
-	mark_open(f);
+	vc_ways_mark(f);
 	for (size_t i = 0; i < f->n && !f->stopped && f->tried < most_of(f); i++) {
 		struct vc_way *w = &f->way[i];
 
 		if (!w->open)
 			continue;
 		*wait = true;
-		if (!is_held_up(f, w) && (n = saves(f, w)) > most) {
+		if (!vc_ways_hold(f, w) && (n = vc_ways_save(f, w)) > most) {
 			most = n;
 			best = w;
 		}
@@ -367,36 +204,13 @@ static bool gather(struct vc_ways *f)
 	return any;
 }
 
-/* Which were left out, and why. */
-static void count_left(struct vc_ways *f)
-{
-	double step, best;
-
-	set_paces(f);
-	best = fastest(f, &step);
-	for (size_t i = 0; i < f->n; i++) {
-		const struct vc_way *w = &f->way[i];
-		double least;
-
-		if (w->end != VC_WAY_UNTRIED || w->begun || f->ask->counted)
-			continue;
-		least = least_of(f, w);
-		if (is_refused(f, w))
-			f->refused++;
-		else if (is_too_large(f, w))
-			f->larger++;
-		else if (GAP * least >= best)
-			f->least = f->slower++ ? fmin(f->least, least * step) : least * step;
-	}
-}
-
 static int try_rounds(struct vc_ways *f, struct vc_error *err)
 {
 	size_t jobs = f->ask->jobs ? f->ask->jobs : vc_workers_most(JOBS);
 	struct vc_work work = { .arg = f, .job = try_some, .n = jobs, .threads = jobs };
 	int r = vc_workers_run(&work, err);
 
-	count_left(f);
+	vc_ways_count(f);
 	return r;
 }
 

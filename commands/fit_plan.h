@@ -22,6 +22,9 @@ struct vc_way {
 	uint64_t more;          /* bytes of used that only a replay of all of them takes */
 	bool whole;             /* time and more are of all */
 	bool begun, open;       /* a trial has begun; it is worth one */
+	/* Of what failed: the degree that does it, which it ran with; layouts left out for that. */
+	int by;
+	uint64_t beside; size_t refuses;
 };
 
 /* In the command line: samples of a step, and how many micro-batches each card makes of them. */
@@ -29,6 +32,9 @@ struct vc_way {
 #define VC_WAYS_MICRO "microbatches"
 
 enum { VC_WAY_INTERRUPTED = 130 };
+
+/* vc_way.by besides a degree: nothing shows it; experts over more ranks than have samples. */
+enum { VC_WAY_NOT_SHOWN = VC_LAYOUT_NAMES, VC_WAY_WIDE };
 
 struct vc_ways {
 	const struct vc_fit_ask *ask;
@@ -52,6 +58,17 @@ struct vc_ways {
 };
 
 extern const char *const vc_layout_names[VC_LAYOUT_NAMES];
+
+/* Say in `open` which may still be tried. */
+void vc_ways_mark(struct vc_ways *f);
+/* One that is spread more than another, which runs: that will say whether it can be faster. */
+bool vc_ways_hold(const struct vc_ways *f, const struct vc_way *w);
+/* What a layout can save at least, itself counted: those that hold more, if it runs out of memory;
+ * those that are spread more, if it fits. By what it costs: every stage is a run, and
+ * what fits in fewer is seldom slower. Last those of whose like one failed. */
+double vc_ways_save(const struct vc_ways *f, const struct vc_way *w);
+/* Count what was left out, and why. */
+void vc_ways_count(struct vc_ways *f);
 
 /* Fill in what a dry run in that folder shows of w->l. */
 int vc_way_try(const struct vc_ways *f, const char *folder, struct vc_way *w, struct vc_error *err);

@@ -207,7 +207,7 @@ int vc_way_try(const struct vc_ways *f, const char *folder, struct vc_way *w, st
 
 	for (bool done = false; r == VC_OK && !done; few *= 2) {
 		*w = fresh;
-		w->played = 2 * few < w->micro ? few : w->micro;
+		w->played = 3 * few <= 2 * w->micro ? few : w->micro;
 		if (mkdir(folder, 0700) < 0)
 			return vc_fail(err, VC_EIO, "cannot make %s", folder);
 		r = try_some(f, folder, w, err);

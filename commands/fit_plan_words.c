@@ -135,7 +135,7 @@ static void say_way(struct vc_emit *e, const struct vc_ways *f, const struct vc_
 	vc_emit_text(e, "time_why", NULL, timed || !*w->time.why ? NULL : w->time.why);
 	vc_emit_uint(vc_emit_known(e, ran && w->flops > 0), "flops", NULL, (uint64_t)w->flops);
 	vc_emit_bytes(vc_emit_known(e, ran), "peak_used", "peak", w->used);
-	vc_emit_bytes(vc_emit_known(e, ran), "left", "left", w->left);
+	vc_emit_bytes(vc_emit_known(e, ran && w->verdict != VC_OOM), "left", "left", w->left);
 	known = more_samples(f, w, &more);
 	vc_emit_uint(vc_emit_known(e, known), "more_samples",
 		     vc_ways_samples(f, w, &key) ? "more samples" : NULL, more);
@@ -144,6 +144,7 @@ static void say_way(struct vc_emit *e, const struct vc_ways *f, const struct vc_
 	vc_emit_text(e, "verdict", NULL, ran ? vc_verdict_name(w->verdict) : NULL);
 	vc_emit_text(e, NULL, "verdict", vc_ways_word(w));
 	vc_emit_int(e, "exit_code", NULL, w->code);
+	vc_emit_uint(vc_emit_known(e, w->refuses), "refuses", NULL, w->refuses);
 	vc_emit_end(e);
 }
 
@@ -161,6 +162,26 @@ static void say_unknown(struct vc_emit *e, const struct vc_ways *f)
 		if (!said)
 			vc_emit_line(e, "The time of %s is not known: %s.",
 				     vc_ways_name(f, w, text), w->time.why);
+	}
+}
+
+/* What was left out because another did not run. */
+static void say_refused(struct vc_emit *e, const struct vc_ways *f)
+{
+	char text[200];
+
+	for (size_t i = 0; i < f->tried; i++) {
+		const struct vc_way *w = &f->way[i];
+
+		if (w->refuses && w->by == VC_WAY_WIDE)
+			vc_emit_line(e, "%zu need not be tried: like %s, which did not run, they "
+				     "have experts over more ranks than have samples of their own.",
+				     w->refuses, vc_ways_name(f, w, text));
+		else if (w->refuses)
+			vc_emit_line(e, "%zu need not be tried: each degree is a multiple of that "
+				     "of %s, which did not run; with %s=%llu it did.", w->refuses,
+				     vc_ways_name(f, w, text), vc_layout_names[w->by],
+				     (unsigned long long)w->beside);
 	}
 }
 
@@ -195,8 +216,7 @@ int vc_ways_say(const struct vc_ways *f, struct vc_error *err)
 	if (f->larger)
 		vc_emit_line(e, "%zu need not be tried: a card holds no less of them than of one "
 			     "that runs out of memory.", f->larger);
-	if (f->refused)
-		vc_emit_line(e, "%zu more are divided like those that did not run.", f->refused);
+	say_refused(e, f);
 	if (f->slower)
 		vc_emit_line(e, "%zu more need not be tried: by what those above compute, none "
 			     "takes less than %s.", f->slower,

@@ -100,9 +100,9 @@ PY
 few() { run fit --find plan --world 2 -g h100-80g-sxm --trials 1 --json "${@:3}" -- "$P" "$TMP/few.py" {tp} "$1" "$2"; }
 for keep in drop keep; do
 	few 32 $keep
-	whole=$(rows "p['step_ns'], p['peak_used']")
+	whole=$(rows "(p['step_ns'], p['peak_used'])")
 	few {microbatches} $keep --global-batch 64
-	check "few micro-batches show what all take: $keep" test "$(rows "p['step_ns'], p['peak_used']")" = "$whole"
+	check "few micro-batches show what all take: $keep" test "$(rows "(p['step_ns'], p['peak_used'])")" = "$whole"
 	check "so many were played: $keep" test "$(rows "p['played']")" = $([ $keep = keep ] && echo 32 || echo 4)
 done
 check "of as many" grep -q '"microbatches": 32' <<< "$out"

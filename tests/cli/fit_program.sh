@@ -25,12 +25,37 @@ run fit --find plan --world 2 -g $card -- ./spread {tp} {pp}
 expect "layouts, those of half the batch first" 0 '^ +2 +1 +1 +- +3.39 GiB +8.36 GiB +0 +fits$'
 run fit --find plan --world 2 -g $card --json -- ./spread {tp} {pp}
 run fit --find plan --world 4 -g $card -- ./spread {tp} {pp} 4
-expect "one that fails, and one that is too large, are said" 0 '^ +1 +1 +4 .* out of memory$'
+expect "one that fails, and one that is too large, are said" 0 '^ +1 +1 +4 +- +[0-9.]+ GiB +- +0 +out of memory$'
 expect "so is one that fails" 0 'did not run$'
 run fit --find plan --world 4 -g $card --trials 3 --json -- ./spread {tp} {pp} 4
 run fit --find plan --world 4 -g $card --vary micro=1,2,4 -- ./spread {tp} {pp} {micro}
 run fit --find plan --world 2 -g $card -- ./spread 1 4 {tp}
 expect "a program that runs with none" 1 '' 'ran with none of'
+# What does not run shows the same of its multiples, where a divisor runs; all others are tried.
+cat > refuses <<SH
+#!/bin/sh
+case \$4 in
+experts) [ \$((4 % \$3)) = 0 ];;
+product) [ \$((8 % (\$1 * \$3))) = 0 ];;
+*) [ \$3 -le \$((16 / \$1 / \$2)) ];;
+esac || exit 7
+exec "$train" --batch \$((64 / \$1 / \$2))
+SH
+chmod +x refuses
+refuses() { # WHAT "N;LAYOUT;..." NAME: so many run, and these layouts do not, each with what it spares
+	run fit --find plan --world 16 -j 1 -g $card --json -- ./refuses {tp} {pp} {ep} "$1"
+	check "$3" test "$(python3 -c "import json, sys
+d = json.load(sys.stdin)
+failed = sorted((p['tp'], p['pp'], p['ep'], p['refuses'] or 0) for p in d['plans'] if not p['verdict'])
+print(len(d['plans']) - len(failed), *failed, sep=';')" <<< "$out" | tr -d ' ')" = "$2"
+}
+refuses experts "38;(1,1,8,11)" "more ranks than experts"
+refuses product "33;(1,1,16,3);(2,1,8,5);(4,1,4,4);(8,1,2,1)" "two degrees that do not go together"
+refuses samples "34;(4,1,8,15)" "experts over more ranks than have samples"
+run fit --find plan --world 16 -j 1 -g $card -- ./refuses {tp} {pp} {ep} samples
+expect "what the latter spares is said" 0 '^15 need not be tried: like tp=4 pp=1 ep=8 dp=4, which did not run, they have experts over'
+run fit --find plan --world 16 -j 1 -g $card -- ./refuses {tp} {pp} {ep} experts
+expect "so is the former" 0 '^11 need not be tried: each degree is a multiple of that of tp=1 pp=1 ep=8 dp=16, which did not run; with ep=4 it did'
 run fit --find anything -g $card -- "$train" --batch 400
 expect "what would help a run that does not fit" 3 '39.20 GiB reserved, 11.76 GiB on the card: oom'
 run fit --find budget -g $card -- "$train" --batch 4

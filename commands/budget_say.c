@@ -29,6 +29,45 @@ static void say_conf(struct vc_emit *e, const struct vc_budget_find *f)
 		vc_emit_line(e, "its allocator has PYTORCH_CUDA_ALLOC_CONF=" VC_BUDGET_CONF);
 }
 
+/* Of the search's costs: how much less another choice could cost. */
+static double gap_of(const struct vc_budget_find *f)
+{
+	return f->cost > f->bound ? 100 * (f->cost - f->bound) / f->cost : 0;
+}
+
+/* What it adds to a step. */
+static void say_added(struct vc_emit *e, const struct vc_budget_find *f)
+{
+	const struct vc_budget_added *a = &f->added;
+
+	if (a->by == VC_BUDGET_BY_NOTHING)
+		vc_emit_line(e, "what it adds to a step is not known: no kernels are");
+	else if (a->unknown[0])
+		vc_emit_line(e, "what it adds to a step is not known: nothing is of the kernel %s",
+			     a->unknown);
+	else
+		vc_emit_line(e, "%.3g ms a step more (%.3g .. %.3g), %.1f %%%s", a->ns / 1e6,
+			     a->low / 1e6, a->high / 1e6, 100 * a->ns / a->step,
+			     a->by == VC_BUDGET_BY_KERNELS ? ", by its kernels alone: the card "
+							     "waits for the program" : "");
+}
+
+/* What the search counted, which knows no others than these modules. */
+static void say_counted(struct vc_emit *e, const struct vc_budget_find *f)
+{
+	char cost[32], least[32], even[32];
+
+	vc_emit_line(e, "  counted for each module: %s%s%s", cost_text(f, f->cost, cost),
+		     f->b.timed ? "" : ", of what they write",
+		     f->b.unproven ? " (not all choices compared)" : "");
+	if (f->bounded)
+		vc_emit_line(e, "  no choice of these counts less than %s: a gap of %.2g %%",
+			     cost_text(f, f->bound, least), gap_of(f));
+	if (f->even && f->b.timed)
+		vc_emit_line(e, "  the fewest computed twice, evenly spread, count %s",
+			     cost_text(f, f->uniform, even));
+}
+
 static void say_ways(struct vc_emit *e, const struct vc_budget_find *f)
 {
 	static const char *const words[VC_BUDGET_WAYS] = {
@@ -44,14 +83,9 @@ static void say_ways(struct vc_emit *e, const struct vc_budget_find *f)
 		     f->host ? ", and in the host's memory:" : "");
 	if (f->host)
 		vc_emit_line(e, "  %s, pinned", vc_bytes_text(f->host, text));
-	vc_emit_line(e, "%s a step once more%s%s", cost_text(f, f->cost, said),
-		     f->b.timed ? " on the card" : ", of what modules write",
-		     f->b.unproven ? " (not all choices compared)" : "");
-	vc_emit_line(e, "  the least of %zu dry runs and %zu replays; others may take less",
-		     f->runs, f->replays);
-	if (f->even && f->b.timed)
-		vc_emit_line(e, "  with the fewest modules computed twice, evenly spread: %s",
-			     cost_text(f, f->uniform, text));
+	say_added(e, f);
+	say_counted(e, f);
+	vc_emit_line(e, "  the least of %zu dry runs and %zu replays", f->runs, f->replays);
 	say_conf(e, f);
 	if (f->limit)
 		vc_emit_line(e, "its allocator is limited to %s and empties its cache %" PRIu64
@@ -84,7 +118,7 @@ static void say_share(struct vc_emit *e, const struct vc_budget_find *f)
 		vc_emit_line(e, "torch.compile may keep %" PRIu64 " %% of what it would", f->share);
 	say_conf(e, f);
 	vc_emit_line(e, "a dry run with that needs %s", vc_bytes_text(f->used, text));
-	vc_emit_line(e, "%s a step once more on the card", cost_text(f, f->cost, text));
+	say_added(e, f);
 	vc_emit_line(e, "  the least of %zu dry runs; others may take less", f->runs);
 	if (f->twice) {
 		say_twice(e, f);
@@ -126,6 +160,24 @@ static void say_people(struct vc_emit *e, const struct vc_budget_find *f)
 	}
 }
 
+static void say_costs(struct vc_emit *e, const struct vc_budget_find *f)
+{
+	const struct vc_budget_added *a = &f->added;
+	bool known = a->by != VC_BUDGET_BY_NOTHING && !a->unknown[0];
+
+	vc_emit_text(e, "unit", NULL, f->b.timed ? "ns" : "bytes");
+	vc_emit_int(vc_emit_known(e, f->found), "extra", NULL, (int64_t)f->cost);
+	vc_emit_int(vc_emit_known(e, known), "added_ns", NULL, (int64_t)a->ns);
+	vc_emit_int(vc_emit_known(e, known), "added_low_ns", NULL, (int64_t)a->low);
+	vc_emit_int(vc_emit_known(e, known), "added_high_ns", NULL, (int64_t)a->high);
+	vc_emit_text(vc_emit_known(e, known), "added_by", NULL,
+		     a->by == VC_BUDGET_BY_KERNELS ? "kernels" : "steps");
+	vc_emit_text(vc_emit_known(e, a->unknown[0]), "unknown_kernel", NULL, a->unknown);
+	vc_emit_uint(vc_emit_known(e, f->bounded), "bound", NULL, (uint64_t)f->bound);
+	vc_emit_real(vc_emit_known(e, f->bounded && f->found), "gap", NULL, gap_of(f));
+	vc_emit_uint(vc_emit_known(e, f->even), "uniform", NULL, (uint64_t)f->uniform);
+}
+
 static void say_unit(struct vc_emit *e, const struct vc_budget_find *f, size_t i)
 {
 	const struct vc_budget_unit *u = &f->b.at[i];
@@ -160,9 +212,7 @@ void vc_budget_say(const void *find, size_t card, struct vc_emit *e)
 	vc_emit_uint(vc_emit_known(e, f->found), "used", NULL, f->used);
 	vc_emit_uint(vc_emit_known(e, f->found), "predicted", NULL, f->predicted);
 	vc_emit_uint(vc_emit_known(e, f->found), "host", NULL, f->host);
-	vc_emit_text(e, "unit", NULL, f->b.timed ? "ns" : "bytes");
-	vc_emit_uint(vc_emit_known(e, f->found), "extra", NULL, (uint64_t)f->cost);
-	vc_emit_uint(vc_emit_known(e, f->even), "uniform", NULL, (uint64_t)f->uniform);
+	say_costs(e, f);
 	vc_emit_uint(vc_emit_known(e, f->limit), "limit", NULL, f->limit);
 	vc_emit_uint(vc_emit_known(e, f->limit), "flushes", NULL, f->flushes);
 	vc_emit_text(vc_emit_known(e, f->expandable), "conf", NULL, VC_BUDGET_CONF);
@@ -173,7 +223,7 @@ void vc_budget_say(const void *find, size_t card, struct vc_emit *e)
 		vc_emit_object(e, NULL, NULL);
 		vc_emit_uint(e, "predicted", NULL, f->tried[i].predicted);
 		vc_emit_uint(e, "used", NULL, f->tried[i].used);
-		vc_emit_uint(e, "extra", NULL, (uint64_t)f->tried[i].cost);
+		vc_emit_int(e, "extra", NULL, (int64_t)f->tried[i].cost);
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);

@@ -16,7 +16,7 @@ struct vc_budget_find {
 	struct vc_kept ran[VC_BUDGET_WAYS];
 	struct vc_recording rec[VC_BUDGET_WAYS];
 	struct vc_budget_run run[VC_BUDGET_WAYS];
-	uint64_t beside;          /* what is used beyond what the allocator reserves */
+	uint64_t beside, beside_least; /* what is used beyond what the allocator reserves */
 	double host_share;        /* bytes of the host's memory for each that is sent there */
 	uint8_t *how, *best;
 	char grown[256];          /* settings of the allocator with segments that grow; "": as is */
@@ -26,7 +26,9 @@ struct vc_budget_find {
 	uint64_t driver;          /* ns in driver calls, of the run in which all is kept */
 	bool found;               /* a choice that was played */
 	uint64_t used, predicted, host, limit, flushes; /* by it; limit: of its allocator, or 0 */
-	double cost;              /* of it */
+	double cost, empties;     /* of it; part of it: emptying its cache */
+	struct vc_budget_added added; /* by it to a step */
+	bool bounded; double bound; /* no choice of these units costs less */
 	bool even; double uniform; /* the fewest modules computed twice, evenly spread */
 	uint64_t least;           /* that any choice took */
 	uint64_t floor;           /* that each needs */

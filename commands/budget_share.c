@@ -2,11 +2,10 @@
 /* budget_share.c - see budget_share.h */
 #include "commands/budget_share.h"
 
-#include "simulator/search/budget_times.h"
+enum { STEP = 10, LAYERS = 8 }; /* percent */
 
-enum { STEP = 20, FINEST = 5, LAYERS = 8 }; /* percent */
-
-static int time_of(const struct vc_kept *ran, double *ns, struct vc_error *err)
+static int added_by(const struct vc_budget_shares *s, const struct vc_kept *ran,
+		    struct vc_budget_added *a, struct vc_error *err)
 {
 	const struct vc_recording_ask ask = { .device = VC_NOT_GIVEN, .rank = VC_NOT_GIVEN,
 					      .flags = VC_SESSION_IN_MEMORY };
@@ -14,7 +13,7 @@ static int time_of(const struct vc_kept *ran, double *ns, struct vc_error *err)
 	int r = vc_recording_open(&rec, ran->path, &ask, err);
 
 	if (r == VC_OK)
-		r = vc_budget_step(&rec, ns, err);
+		r = vc_budget_added(s->plain, &rec, a, err);
 	vc_recording_close(&rec);
 	return r;
 }
@@ -25,12 +24,12 @@ static uint64_t filled(const struct vc_kept *ran)
 }
 
 static int try_share(struct vc_budget_shares *s, struct vc_rehearsal *h, uint64_t percent,
-		     uint64_t twice, double all, struct vc_error *err)
+		     uint64_t twice, struct vc_error *err)
 {
 	struct vc_budget_try *t = &s->tried[s->runs];
 	struct vc_kept ran;
+	struct vc_budget_added added;
 	char spec[60];
-	double ns;
 
 	if (s->runs == s->most || s->runs == sizeof(s->tried) / sizeof(*s->tried))
 		return VC_OK;
@@ -41,8 +40,8 @@ static int try_share(struct vc_budget_shares *s, struct vc_rehearsal *h, uint64_
 	int r = vc_rehearse(h, &ran, err);
 	h->budget = h->conf = NULL;
 	VC_TRY(r);
-	VC_TRY(time_of(&ran, &ns, err));
-	*t = (struct vc_budget_try){ ran.used, ran.used, ns > all ? ns - all : 0 };
+	VC_TRY(added_by(s, &ran, &added, err));
+	*t = (struct vc_budget_try){ ran.used, ran.used, added.ns };
 	s->way[s->runs].percent = percent;
 	s->way[s->runs].twice = twice;
 	s->way[s->runs++].filled = filled(&ran);
@@ -51,6 +50,7 @@ static int try_share(struct vc_budget_shares *s, struct vc_rehearsal *h, uint64_
 		return VC_OK;
 	s->found = true;
 	s->best = *t;
+	s->added = added;
 	s->percent = percent;
 	s->twice = twice;
 	s->expandable = s->grows;
@@ -59,12 +59,12 @@ static int try_share(struct vc_budget_shares *s, struct vc_rehearsal *h, uint64_
 
 /* Layers that are computed twice: all of them, then as few as what these free says are enough,
  * evenly spread. */
-static int try_layers(struct vc_budget_shares *s, struct vc_rehearsal *h, double all,
+static int try_layers(struct vc_budget_shares *s, struct vc_rehearsal *h,
 		      struct vc_error *err)
 {
 	uint64_t need = s->whole->used - s->peak, freed;
 
-	int r = try_share(s, h, 100, 100, all, err);
+	int r = try_share(s, h, 100, 100, err);
 
 	if (r < 0 && r != VC_ENOMEM) { /* it does not bear that */
 		*err = (struct vc_error){ 0 };
@@ -72,34 +72,41 @@ static int try_layers(struct vc_budget_shares *s, struct vc_rehearsal *h, double
 	}
 	if (r >= 0 && !s->found && *s->grown && s->way[0].filled <= s->peak) {
 		s->grows = true; /* only holes are too much */
-		r = try_share(s, h, 100, 100, all, err);
+		r = try_share(s, h, 100, 100, err);
 	}
 	if (r < 0 || !s->found)
 		return r;
 	freed = s->whole->used - s->best.used;
 	for (uint64_t at = (100 * need + freed - 1) / freed; at < 100 && s->twice == 100;
 	     at += LAYERS)
-		VC_TRY(try_share(s, h, 100, at, all, err));
+		VC_TRY(try_share(s, h, 100, at, err));
 	return VC_OK;
 }
 
-/* Shares from above until one stays below or takes longer than what was found; above that one,
- * where that is not all of it. */
-static int try_shares(struct vc_budget_shares *s, struct vc_rehearsal *h, double all,
-		      struct vc_error *err)
+/* Shares from above, as what they need and take does not always fall and grow, until two in a row
+ * take longer than what was found; and between those beside the best. */
+static int try_shares(struct vc_budget_shares *s, struct vc_rehearsal *h, struct vc_error *err)
 {
-	for (int percent = 100 - STEP; percent >= 0 && s->runs < s->most; percent -= STEP) {
-		VC_TRY(try_share(s, h, (uint64_t)percent, 0, all, err));
-		if (s->found && (!s->twice || s->tried[s->runs - 1].cost >= s->best.cost))
+	int slower = 0;
+
+	for (int percent = 100 - STEP; percent >= 0 && s->runs < s->most && slower < 2;
+	     percent -= STEP) {
+		VC_TRY(try_share(s, h, (uint64_t)percent, 0, err));
+		bool now = s->found && s->tried[s->runs - 1].cost > s->best.cost;
+		slower = now ? slower + 1 : 0;
+		if (s->found && s->added.by == VC_BUDGET_BY_NOTHING)
 			break;
 	}
-	for (uint64_t by = STEP / 2; s->found && !s->twice && by >= FINEST; by /= 2)
-		VC_TRY(try_share(s, h, s->percent + by, 0, all, err));
-	return VC_OK;
+	if (!s->found || s->twice)
+		return VC_OK;
+	uint64_t best = s->percent;
+
+	VC_TRY(try_share(s, h, best + STEP / 2, 0, err));
+	return best ? try_share(s, h, best - STEP / 2, 0, err) : VC_OK;
 }
 
 /* What would stay below without holes, the least time first, in segments that expand. */
-static int try_growing(struct vc_budget_shares *s, struct vc_rehearsal *h, double all,
+static int try_growing(struct vc_budget_shares *s, struct vc_rehearsal *h,
 		       struct vc_error *err)
 {
 	bool done[sizeof(s->tried) / sizeof(*s->tried)] = { false };
@@ -107,7 +114,7 @@ static int try_growing(struct vc_budget_shares *s, struct vc_rehearsal *h, doubl
 
 	s->grows = true;
 	if (filled(s->whole) <= s->peak)
-		VC_TRY(try_share(s, h, 100, 0, all, err));
+		VC_TRY(try_share(s, h, 100, 0, err));
 	while (s->runs < s->most && !s->expandable) {
 		size_t at = n;
 
@@ -119,25 +126,22 @@ static int try_growing(struct vc_budget_shares *s, struct vc_rehearsal *h, doubl
 		if (at == n)
 			break;
 		done[at] = true;
-		VC_TRY(try_share(s, h, s->way[at].percent, s->way[at].twice, all, err));
+		VC_TRY(try_share(s, h, s->way[at].percent, s->way[at].twice, err));
 	}
 	return VC_OK;
 }
 
 int vc_budget_shares(struct vc_budget_shares *s, struct vc_rehearsal *h, struct vc_error *err)
 {
-	double all;
-
 	s->least = s->best.used = s->best.predicted = s->whole->used;
 	s->percent = 100;
 	s->found = s->whole->used <= s->peak;
 	if (s->found)
 		return VC_OK;
-	VC_TRY(time_of(s->whole, &all, err));
-	VC_TRY(try_layers(s, h, all, err));
+	VC_TRY(try_layers(s, h, err));
 	s->grows = false;
-	VC_TRY(try_shares(s, h, all, err));
-	int r = *s->grown ? try_growing(s, h, all, err) : VC_OK;
+	VC_TRY(try_shares(s, h, err));
+	int r = *s->grown ? try_growing(s, h, err) : VC_OK;
 
 	if (r == VC_ENOMEM)
 		return r;

@@ -6,15 +6,18 @@
 #pragma once
 
 #include "commands/rehearsal.h"
+#include "simulator/search/budget_added.h"
 
 struct vc_budget_shares {
 	uint64_t peak;                  /* that is asked for */
 	const struct vc_kept *whole;    /* the run with all of it */
+	const struct vc_profile *plain; /* its kernels, or NULL */
 	uint64_t most;                  /* dry runs */
 	const char *grown;              /* settings with segments that expand; "": not tried */
 	/* The least time of those that stay below: percent kept; of layers computed twice. */
 	bool found, expandable; uint64_t percent, twice;
 	struct vc_budget_try { uint64_t predicted, used; double cost; } best, tried[32];
+	struct vc_budget_added added;   /* by that one */
 	struct { uint64_t percent, twice, filled; } way[32]; /* filled: used but for holes */
 	bool grows;                     /* so it is tried now */
 	size_t runs;

@@ -7,6 +7,7 @@
 #include "commands/fit_find.h"
 #include "common/vec.h"
 #include "simulator/session/host.h"
+#include "simulator/time/time.h"
 
 enum { FITS = 0, NEVER = 3 };
 enum { BISECT = 12, /* replays of choices from one dry run to the next */
@@ -97,7 +98,9 @@ static int play_ways(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc
 	f->best = calloc(f->b.n, sizeof(*f->best));
 	VC_HAVE(f->how && f->best, "a choice of modules", err);
 	for (int way = 0; way < VC_BUDGET_WAYS; way++) {
-		int r = way >= VC_BUDGET_OFFLOAD && !f->b.host ? VC_OK : play_way(f, h, way, err);
+		bool left = way >= VC_BUDGET_OFFLOAD && !f->b.host;
+		left |= way && f->ran[VC_BUDGET_KEEP].used <= f->peak; /* nothing to be done */
+		int r = left ? VC_OK : play_way(f, h, way, err);
 
 		if (r < 0 && (r == VC_ENOMEM || way <= VC_BUDGET_RECOMPUTE))
 			return r;
@@ -372,6 +375,7 @@ static int keep_it(struct vc_budget_find *f, const struct vc_kept *ran, uint64_t
 	f->expandable = f->grows;
 	f->limit = f->limited ? limit_of(f, f->peak) : 0;
 	f->flushes = f->limited ? ran->flushes : 0;
+	f->empties = f->emptying;
 	memcpy(f->best, f->how, f->b.n * sizeof(*f->best));
 	return VC_OK;
 }
@@ -442,14 +446,17 @@ static int measure_beside(struct vc_budget_find *f, struct vc_error *err)
 {
 	uint64_t beside = 0;
 
+	f->beside = 0;
+	f->beside_least = UINT64_MAX;
 	for (int way = 0; way < VC_BUDGET_WAYS; way++) {
 		uint64_t used;
 
 		if (!f->b.can[way])
 			continue;
 		VC_TRY(replay(f, &f->rec[way], UINT64_MAX, &used, err));
-		if (f->ran[way].used > used && f->ran[way].used - used > beside)
-			beside = f->ran[way].used - used;
+		uint64_t own = f->ran[way].used > used ? f->ran[way].used - used : 0;
+		beside = own > beside ? own : beside;
+		f->beside_least = own < f->beside_least ? own : f->beside_least;
 	}
 	f->beside = beside;
 	return VC_OK;
@@ -470,7 +477,10 @@ static const char *grown(struct vc_budget_find *f)
 static int prove_compiled(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
 {
 	struct vc_budget_shares s = { .peak = f->peak, .whole = &f->ran[VC_BUDGET_KEEP],
-				      .most = f->on.ask->trials, .grown = grown(f) };
+				      .plain = vc_time_profile(&f->on.s),
+				      .most = f->on.ask->counted ? f->on.ask->trials :
+								   VC_BUDGET_TRIED,
+				      .grown = grown(f) };
 
 	VC_TRY(vc_budget_shares(&s, h, err));
 	memcpy(f->tried, s.tried, s.runs * sizeof(*s.tried));
@@ -481,26 +491,31 @@ static int prove_compiled(struct vc_budget_find *f, struct vc_rehearsal *h, stru
 	f->expandable = s.expandable;
 	f->used = f->predicted = s.best.used;
 	f->cost = s.best.cost;
+	f->added = s.added;
 	f->least = s.least;
 	f->b.timed = true;
 	return VC_OK;
 }
 
-/* No choice of these units needs less. */
-static void bound(struct vc_budget_find *f)
+/* No choice of these units needs less, and none that stays below costs less: the allocator reserves
+ * what is allocated at least. */
+static int bound(struct vc_budget_find *f, struct vc_error *err)
 {
 	bool behind;
 	size_t at;
 	uint64_t floor = vc_budget_floor(&f->b, &at, &behind) + f->beside;
+	uint64_t room = f->peak > f->beside_least ? f->peak - f->beside_least : 0;
 
+	VC_TRY(vc_budget_bound(&f->b, room, &f->bound, &f->bounded, err));
 	if (floor >= f->floor)
-		return;
+		return VC_OK;
 	f->floor = floor;
 	if (at == f->b.n)
 		snprintf(f->floor_in, sizeof(f->floor_in), "where none keeps anything");
 	else
 		snprintf(f->floor_in, sizeof(f->floor_in), "%s %.180s", behind ? "behind" : "in",
 			 f->b.at[at].name);
+	return VC_OK;
 }
 
 /* Without a limit, and with one: where memory is short, the allocator empties its cache before it
@@ -534,7 +549,7 @@ static int try_growing(struct vc_budget_find *f, struct vc_rehearsal *h, struct 
 static int prove_units(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
 {
 	VC_TRY(measure_beside(f, err));
-	bound(f);
+	VC_TRY(bound(f, err));
 	for (int way = VC_BUDGET_KEEP; way < VC_BUDGET_WAYS; way++) {
 		if (!f->b.can[way])
 			continue;
@@ -582,6 +597,29 @@ static int prove_coarse(struct vc_budget_find *f, struct vc_rehearsal *h, struct
 	return prove_units(f, h, err);
 }
 
+/* What the choice adds to a step, by a run of it without marks. */
+static int measure(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
+{
+	struct vc_recording rec = { 0 };
+	struct vc_kept ran;
+	int r;
+
+	memcpy(f->how, f->best, f->b.n * sizeof(*f->how));
+	f->grows = f->expandable;
+	f->limited = f->limit;
+	r = play(f, h, f->how, false, &ran, err);
+	if (r == VC_OK)
+		r = open_trace(&rec, ran.path, err);
+	if (r == VC_OK)
+		r = vc_budget_added(vc_time_profile(&f->on.s), &rec, &f->added, err);
+	vc_recording_close(&rec);
+	f->added.ns += f->empties;
+	f->added.low += f->empties;
+	f->added.high += f->empties;
+	f->grows = f->limited = false;
+	return r;
+}
+
 static int prove(void *find, struct vc_rehearsal *h, struct vc_error *err)
 {
 	struct vc_budget_find *f = find;
@@ -590,7 +628,12 @@ static int prove(void *find, struct vc_rehearsal *h, struct vc_error *err)
 	if (f->b.compiled)
 		return prove_compiled(f, h, err);
 	VC_TRY(prove_units(f, h, err));
-	return f->found ? VC_OK : prove_coarse(f, h, err);
+	if (!f->found)
+		VC_TRY(prove_coarse(f, h, err));
+	if (f->found && f->cost > 0)
+		return measure(f, h, err);
+	f->added.by = f->found ? VC_BUDGET_BY_STEPS : VC_BUDGET_BY_NOTHING;
+	return VC_OK;
 }
 
 /* ---- the command ---- */

@@ -14,7 +14,7 @@
 
 enum { BLOCK = 512 };         /* PyTorch rounds requests to it (c10/cuda: kMinBlockSize) */
 enum { LABELS = 1 << 16 };    /* partial choices that are kept; of more the cheapest */
-enum { PRICES = 40 };
+enum { PRICES = 40, PRICED = 16 }; /* tried, for a choice and for a bound */
 #define PRICE 1e-3            /* of a byte of the host, to begin with: ns at 1000 GB/s */
 #define NONE SIZE_MAX
 
@@ -283,6 +283,22 @@ static size_t thin(struct label *l, size_t n)
 	return kept;
 }
 
+/* Of two that follow each other one that costs as little as the first, and gives back as much as
+ * the second. */
+static size_t relax(struct label *l, size_t n)
+{
+	while (n > LABELS) {
+		for (size_t i = 0; i < n / 2; i++) {
+			l[i] = l[2 * i];
+			l[i].freed = l[2 * i + 1].freed;
+		}
+		if (n % 2)
+			l[n / 2] = l[n - 1];
+		n = (n + 1) / 2;
+	}
+	return n;
+}
+
 static int step(struct vc_budget *b, size_t i, uint64_t bytes, struct label **layer, size_t *n,
 		struct vc_error *err)
 {
@@ -304,6 +320,8 @@ static int step(struct vc_budget *b, size_t i, uint64_t bytes, struct label **la
 	if (m)
 		vc_sort(next, m, sizeof(*next), by_time);
 	m = thin(next, m);
+	if (b->relaxed)
+		m = relax(next, m);
 	b->unproven |= m > LABELS;
 	layer[i + 1] = next;
 	n[i + 1] = m > LABELS ? LABELS : m;
@@ -347,6 +365,47 @@ uint64_t vc_budget_hosted(const struct vc_budget *b, const uint8_t *how)
 	return sum;
 }
 
+/* From too low and too high (0: not known) a price to the next one. */
+static double price_of(double low, double high)
+{
+	return high > 0 ? (low + high) / 2 : low > 0 ? 4 * low : PRICE;
+}
+
+static int bound(struct vc_budget *b, uint64_t bytes, uint8_t *how, double *cost, bool *found,
+		 struct vc_error *err)
+{
+	double low = 0, high = 0;
+
+	*cost = b->price = 0;
+	for (int k = 0; k < PRICED; k++) {
+		double priced;
+
+		VC_TRY(choose(b, bytes, how, &priced, found, err));
+		if (!*found)
+			return VC_OK;
+		*cost = fmax(*cost, priced - b->price * (double)b->host);
+		*(vc_budget_hosted(b, how) <= b->host ? &high : &low) = b->price;
+		if (k == 0 && vc_budget_hosted(b, how) <= b->host)
+			return VC_OK;
+		b->price = price_of(low, high);
+	}
+	return VC_OK;
+}
+
+int vc_budget_bound(struct vc_budget *b, uint64_t bytes, double *cost, bool *found,
+		    struct vc_error *err)
+{
+	uint8_t *how = calloc(b->n + 1, sizeof(*how));
+	int r;
+
+	VC_HAVE(how, "a choice of modules", err);
+	b->relaxed = true;
+	r = bound(b, bytes, how, cost, found, err);
+	b->relaxed = false;
+	free(how);
+	return r;
+}
+
 /* Where the host has too little, a byte of it gets a price, the lowest that suffices. */
 int vc_budget_choose(struct vc_budget *b, uint64_t bytes, uint8_t *how, double *cost, bool *found,
 		     struct vc_error *err)
@@ -366,7 +425,7 @@ int vc_budget_choose(struct vc_budget *b, uint64_t bytes, uint8_t *how, double *
 		} else {
 			low = b->price;
 		}
-		b->price = high > 0 ? (low + high) / 2 : low > 0 ? 4 * low : PRICE;
+		b->price = price_of(low, high);
 	}
 	*found = vc_budget_hosted(b, how) <= b->host;
 	return VC_OK;

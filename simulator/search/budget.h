@@ -30,6 +30,7 @@ struct vc_budget {
 	bool timed;             /* costs are ns; else bytes that are written once more */
 	bool compiled;          /* torch.compile decides what is kept: there are no units */
 	bool unproven;          /* a choice among too many: the cheapest may be another one */
+	bool relaxed;           /* of too many, neighbours become one better than both */
 };
 
 /* One of the runs. */
@@ -52,6 +53,10 @@ int vc_budget_read(struct vc_budget *b, const struct vc_budget_run *run, struct 
  * *found: there is one. */
 int vc_budget_choose(struct vc_budget *b, uint64_t bytes, uint8_t *how, double *cost, bool *found,
 		     struct vc_error *err);
+/* No choice with at most so many bytes costs less; where the host has too little, by the best price
+ * of a byte there (Lagrange). *found: there may be one. */
+int vc_budget_bound(struct vc_budget *b, uint64_t bytes, double *cost, bool *found,
+		    struct vc_error *err);
 /* What it sends to the host's memory; most that is allocated with it. */
 uint64_t vc_budget_hosted(const struct vc_budget *b, const uint8_t *how);
 uint64_t vc_budget_peak(const struct vc_budget *b, const uint8_t *how);

@@ -26,7 +26,7 @@ static size_t count_marks(const struct vc_recording *rec)
 	return n;
 }
 
-static int profile(struct vc_profile *p, const struct vc_recording *rec, struct vc_error *err)
+int vc_budget_profile(struct vc_profile *p, const struct vc_recording *rec, struct vc_error *err)
 {
 	uint16_t device = rec->device->device;
 
@@ -34,24 +34,11 @@ static int profile(struct vc_profile *p, const struct vc_recording *rec, struct 
 	return vc_profile_finish(p, 0, device, rec->meta, err);
 }
 
-int vc_budget_step(const struct vc_recording *rec, double *ns, struct vc_error *err)
-{
-	struct vc_profile p = { 0 };
-	int r = profile(&p, rec, err);
-
-	*ns = 0;
-	if (r == VC_OK && p.steps) /* in the first a compiler may try kernels out */
-		for (size_t i = p.begin[p.steps - 1]; i < p.begin[p.steps]; i++)
-			*ns += (double)(p.op[i].end - p.op[i].start);
-	vc_profile_fini(&p);
-	return r;
-}
-
 int vc_budget_times(struct vc_budget_run *r, const struct vc_recording *rec, struct vc_error *err)
 {
 	struct vc_profile p = { 0 };
 	size_t marks = 0;
-	int code = profile(&p, rec, err);
+	int code = vc_budget_profile(&p, rec, err);
 
 	if (code == VC_OK && p.n && p.steps) {
 		vc_sort(p.op, p.n, sizeof(*p.op), by_launch);
@@ -66,7 +53,7 @@ int vc_budget_times(struct vc_budget_run *r, const struct vc_recording *rec, str
 		r->kernel[i].mark = strstr(name, MARKS) != NULL;
 		marks += r->kernel[i].mark;
 	}
-	r->steps = p.steps;
+	r->steps = p.marks ? p.marks : p.steps; /* whose kernels these are, whole ones or not */
 	r->kernels = r->kernel && marks && marks == count_marks(rec) ? p.n : 0;
 	vc_profile_fini(&p);
 	return code;

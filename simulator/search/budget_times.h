@@ -4,8 +4,9 @@
 
 #include "simulator/search/budget.h"
 #include "simulator/session/recording.h"
+#include "simulator/time/time_profile.h"
 
 /* Fill r->kernel and r->steps; none where kernels do not tell of the marks. */
 int vc_budget_times(struct vc_budget_run *r, const struct vc_recording *rec, struct vc_error *err);
-/* What all kernels of the last step take; 0: nothing is known of them. */
-int vc_budget_step(const struct vc_recording *rec, double *ns, struct vc_error *err);
+/* Its kernels, played again; p->speeds may be set. */
+int vc_budget_profile(struct vc_profile *p, const struct vc_recording *rec, struct vc_error *err);

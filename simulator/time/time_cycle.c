@@ -103,6 +103,20 @@ static const struct beat_of *choose(const struct beat_of *at, size_t n)
 	return best;
 }
 
+/* Of two steps one is whole wherever it is cut, and what is done once, as making the optimizer's
+ * states, lies in the first: it is cut as late as may be. */
+static const struct beat_of *late(const struct beat_of *at, size_t n, const struct beat_of *best)
+{
+	size_t second = best->first + best->gap;
+	const struct beat_of *last = best;
+
+	for (size_t i = 0; i < n && best->count == 2; i++)
+		if (at[i].count == 2 && at[i].first > last->first && at[i].first < second &&
+		    at[i].first + at[i].gap >= second)
+			last = &at[i];
+	return last;
+}
+
 static int take(struct vc_profile *p, const struct word *w, size_t n, const struct beat_of *b,
 		struct vc_error *err)
 {
@@ -182,7 +196,7 @@ int vc_profile_cycles(struct vc_profile *p, size_t iterations, struct vc_error *
 		found = candidates(w, n, expected, gap, at);
 		b = choose(at, found);
 		if (b)
-			r = take(p, w, n, b, err);
+			r = take(p, w, n, late(at, found, b), err);
 		else if (p->marks > 1)
 			r = at_marks(p, err);
 	}

@@ -65,6 +65,7 @@ def share_of(name, share, needs):
     row.update({"program": name, "share": share, "kept": row["share"]})
     row["choice"] = choice if row["fits"] else None
     ways = [u["do"] for u in row.pop("units")]
+    row["units"] = len(ways)
     row["ways"] = {w: ways.count(w) for w in sorted(set(ways))}
     row["over"] = row["fits"] and row["used"] > peak
     row["off"] = 100 * (row["predicted"] - row["used"]) / row["used"] if row["fits"] else None
@@ -92,7 +93,10 @@ def say(row):
         return line + "  none found; least tried %d MiB" % (row["least"] // mib)
     line += "  %6d used, predicted %+.2f %%, %d dry runs, %s" % (row["used"] // mib, row["off"], len(row["tried"]),
                                                               " ".join("%s %d" % w for w in row["ways"].items()))
-    line += ", %.3g %s" % ((row["extra"] / 1e6, "ms") if row["unit"] == "ns" else (row["extra"] / mib, "MiB"))
+    if row.get("added_ns") is not None:
+        line += ", %+.3g ms (%.3g .. %.3g)" % tuple(row[k] / 1e6 for k in ("added_ns", "added_low_ns", "added_high_ns"))
+    if row["units"] and row["unit"] == "ns":
+        line += ", counted %.3g, at least %.3g" % (row["extra"] / 1e6, row["bound"] / 1e6)
     if row.get("uniform"):
         line += ", uniform %.3g" % (row["uniform"] / 1e6)
     if "equal" in row:
@@ -123,6 +127,9 @@ def main():
     print("# %d of %d budgets met, %d over, %d with other losses, %d programs failed; predicted within %.2f %% in the median, "
           "%.2f %% at worst, %d below the truth" % (len(found), len(rows), over, differ, failed, statistics.median(off), max(off),
                                                     sum(r["off"] < 0 for r in found)))
+    gaps = [r["gap"] for r in found if r.get("gap") is not None and r["extra"]]
+    if gaps:
+        print("# gap to the lower bound: %.1f %% in the median, %.1f %% at worst, of %d" % (statistics.median(gaps), max(gaps), len(gaps)))
     if less:
         print("# added time in the median %.0f %% below uniform checkpointing, of %d" % (statistics.median(less), len(less)))
     return over + differ + failed > 0

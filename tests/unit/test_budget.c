@@ -96,6 +96,8 @@ static void no_choice_is_cheaper(void **unused)
 		if (!found)
 			continue;
 		assert_true(cost == least && vc_budget_cost(&b, how) == least);
+		assert_int_equal(vc_budget_bound(&b, bytes, &cost, &found, &err), 0);
+		assert_true(found && cost == least);
 		assert_true(vc_budget_peak(&b, how) <= bytes);
 	}
 	assert_true(some > 50 && none > 20);
@@ -122,6 +124,9 @@ static void the_host_has_an_end(void **unused)
 		assert_true(found);
 		assert_true(vc_budget_hosted(&b, how) == b.host);
 		assert_true(cost == (b.host == 0 ? 18 : b.host == 100 ? 11 : 5));
+		double least = 0;
+		assert_int_equal(vc_budget_bound(&b, 0, &least, &found, &err), 0);
+		assert_true(found && least > cost - 1e-6 && least < cost + 1e-6);
 	}
 	/* Of a module that is computed twice only its arguments go there. */
 	for (int i = 0; i < 2; i++) {
@@ -129,6 +134,31 @@ static void the_host_has_an_end(void **unused)
 		how[i] = VC_BUDGET_RECOMPUTE_OFFLOAD;
 	}
 	assert_true(vc_budget_hosted(&b, how) == 80);
+}
+
+/* So many that not all partial choices are kept: 18 modules, of which each gives back what no sum
+ * of others does. */
+static void a_bound_of_too_many(void **unused)
+{
+	enum { MANY = 18, HALF = (1 << MANY) / 2 };
+	struct vc_budget_unit at[MANY] = { { .name = NULL } };
+	struct vc_budget b = { .at = at, .n = MANY, .can = { true, true }, .host = UINT64_MAX };
+	struct vc_error err = { 0 };
+	uint8_t how[MANY];
+	double cost, least;
+	bool found;
+
+	(void)unused;
+	for (int i = 0; i < MANY; i++) {
+		at[i].freed[VC_BUDGET_RECOMPUTE] = 1 << i;
+		at[i].cost[VC_BUDGET_RECOMPUTE] = 1 << i;
+	}
+	at[MANY - 1].between = 1 << MANY;
+	assert_int_equal(vc_budget_bound(&b, HALF, &least, &found, &err), 0);
+	assert_true(found && !b.unproven && !b.relaxed);
+	assert_int_equal(vc_budget_choose(&b, HALF, how, &cost, &found, &err), 0);
+	assert_true(b.unproven);
+	assert_true(least <= HALF && least > 0.9 * HALF);
 }
 
 /* ---- two runs of two modules ---- */
@@ -411,6 +441,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_choice_is_cheaper),
+		cmocka_unit_test(a_bound_of_too_many),
 		cmocka_unit_test(the_host_has_an_end),
 		cmocka_unit_test(runs_say_what_modules_need),
 		cmocka_unit_test(kernels_say_what_it_costs),

@@ -14,7 +14,7 @@ enum { CLASSES = 16, PROGRAM = 16, RECORDED = 6 }; /* the latter: trial runs at 
 static const struct vc_option fit_options[] = {
 	{ 0, "find", VC_O_TEXT, AT(find), "KEY", "the parameter to find: batch, seq, ...; or "
 	  "checkpoint: layers to compute twice; anything: whatever makes it fit; "
-	  "plan: over how many cards to spread it, and how; "
+	  "plan: how to spread it over cards; "
 	  "budget: modules to compute twice or send to the host, to stay below --peak",
 	  "batch" },
 	{ 0, "target", VC_O_TEXT, AT(target), "LOW..HIGH%", "share of the card to aim for",
@@ -32,6 +32,10 @@ static const struct vc_option fit_options[] = {
 	  "of --find plan: as of dryrun", NULL },
 	{ 0, "global-batch", VC_O_UINT, AT(batch), "N",
 	  "of --find plan: samples a step, {global-batch} or {microbatches}", NULL },
+	{ 0, "tokens", VC_O_COUNT, AT(tokens), "N",
+	  "of --find plan: days and cost of training on so many: 300B, 15T", NULL },
+	{ 0, "seq", VC_O_UINT, AT(seq), "N",
+	  "of --tokens: of a sample (default: the program's --seq...)", NULL },
 	{ 'j', "jobs", VC_O_JOBS, AT(jobs), "N", "of --find plan: dry runs at a time (default: "
 	  "one a core, at most 8)", NULL },
 	{ 0, "peak", VC_O_SIZE, AT(peak), "SIZE",
@@ -46,7 +50,7 @@ static const struct vc_option fit_options[] = {
 	  "with each layout", NULL },
 	{ 0, "with", VC_O_TEXT, AT(with), "dryrun|record", "how trial runs are made", "dryrun" },
 	{ 0, "prices", VC_O_TEXT, AT(prices), "FILE",
-	  "NAME,PRICE on each line: -g all begins with the cheapest card", NULL },
+	  "NAME,PRICE (an hour) on each line: -g all begins with the cheapest card", NULL },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END
 };
@@ -197,11 +201,14 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 	struct vc_fitting *f = other ? NULL : calloc(CLASSES, sizeof(*f));
 	int r = VC_OK;
 
+	if (!isnan(c->tokens) && other != &vc_fit_plan)
+		return vc_fail(&con->err, VC_EUSAGE, "--tokens goes with --find plan");
 	if (other)
 		return other->run(&(struct vc_fit_ask){ &c->run, c->json, c->most, c->world,
 							trials(c, PROGRAM), steps, c->jobs,
 							c->peak, c->host, c->save, &c->vary,
-							c->batch,
+							c->batch, c->tokens, c->seq,
+							c->prices,
 							c->trials != VC_NOT_GIVEN },
 				  argc, argv, con);
 	VC_HAVE(f, "the cards", &con->err);

@@ -183,12 +183,14 @@ int vc_gpu_all(const struct vc_command *c, void *config, struct vc_error *err)
 {
 	struct vc_list *gpu = field(c, config, "gpu", VC_O_LIST);
 	const char **prices = field(c, config, "prices", VC_O_TEXT);
+	const double *tokens = field(c, config, "tokens", VC_O_COUNT);
 	bool all = false;
 
 	for (size_t i = 0; gpu && i < gpu->n; i++)
 		all |= !strcmp(gpu->at[i], "all");
-	if (gpu && prices && *prices && !all)
-		return vc_fail(err, VC_EUSAGE, "--prices goes with -g all");
+	if (gpu && prices && *prices && !all && (!tokens || isnan(*tokens)))
+		return vc_fail(err, VC_EUSAGE, "--prices goes with -g all%s",
+			       tokens ? ", or with --tokens" : "");
 	if (all && gpu->n > 1)
 		return vc_fail(err, VC_EUSAGE, "-g all is every card: leave the other -g out");
 	return all ? expand(gpu, prices ? *prices : NULL, err) : VC_OK;
@@ -208,4 +210,15 @@ void vc_gpu_cheapest(struct vc_emit *e, const char *prices, const struct vc_card
 	free(o);
 	vc_emit_text(e, "cheapest", NULL, fits ? fits->name : NULL);
 	vc_emit_text(e, NULL, "the cheapest that fits", line);
+}
+
+int vc_card_price(const char *prices, const struct vc_card *card, double *price,
+		  struct vc_error *err)
+{
+	struct offer o = { .card = card, .price = NAN };
+
+	VC_TRY(read_prices(prices, &o, 1, err));
+	*price = o.price;
+	return isnan(o.price) ? vc_fail(err, VC_EUSAGE, "%s: no price of %s", prices, card->name) :
+		VC_OK;
 }

@@ -16,6 +16,9 @@ struct vc_fit_ask {
 	uint64_t peak, host; const char *save; /* of --find budget; VC_NOT_GIVEN, NULL */
 	const struct vc_list *vary; /* KEY=VALUES of a plan, on top of how it is spread */
 	uint64_t batch; /* samples of a step of a plan, all cards together; VC_NOT_GIVEN */
+	double tokens; uint64_t seq; const char *prices; /* of a plan: to train on; of a sample;
+							  * of an hour of a card. NAN,
+							  * VC_NOT_GIVEN, NULL: not said */
 	bool counted; /* trials were asked for: none is left out because another is faster */
 };
 

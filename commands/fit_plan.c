@@ -315,6 +315,7 @@ static int check(struct vc_ways *f, size_t argc, char **argv, struct vc_error *e
 	VC_TRY(vc_card_find(run->gpu.at[0], &f->card, err));
 	VC_TRY(check_vary(f, argc, argv, err));
 	VC_TRY(check_batch(f, argc, argv, err));
+	VC_TRY(vc_ways_cost_check(f, argc, argv, err));
 	f->capacity = run->capacity != VC_NOT_GIVEN ? run->capacity : f->card->total;
 	return VC_OK;
 }

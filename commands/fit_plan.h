@@ -43,6 +43,7 @@ struct vc_ways {
 	bool named[VC_LAYOUT_NAMES];    /* {name} stands in the arguments */
 	struct vc_vary vary;
 	bool by_batch;        /* {global-batch} or {microbatches} stands there */
+	double seq, price;    /* of --tokens: tokens of a sample; an hour of a card */
 	bool quiet, stopped;  /* the latter by an interrupt */
 	struct vc_way *way; size_t n, tried;
 	char folder[200];     /* one of its own in it for each layout */
@@ -74,6 +75,11 @@ void vc_ways_count(struct vc_ways *f);
 int vc_way_try(const struct vc_ways *f, const char *folder, struct vc_way *w, struct vc_error *err);
 /* The samples at a time of a layout, where --vary says them; 0: it does not. */
 double vc_ways_samples(const struct vc_ways *f, const struct vc_way *w, size_t *key);
+
+/* Of --tokens: is it said well? Columns of a layout, and the line below the table. */
+int vc_ways_cost_check(struct vc_ways *f, size_t argc, char **argv, struct vc_error *err);
+void vc_ways_cost_say(struct vc_emit *e, const struct vc_ways *f, const struct vc_way *w);
+void vc_ways_cost_line(struct vc_emit *e, const struct vc_ways *f);
 
 /* "tp=2 dp=4 micro=1" */
 const char *vc_ways_name(const struct vc_ways *f, const struct vc_way *w, char buf[200]);

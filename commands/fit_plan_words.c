@@ -131,6 +131,7 @@ static void say_way(struct vc_emit *e, const struct vc_ways *f, const struct vc_
 	vc_emit_ns(vc_emit_known(e, timed), NULL, "a step", two_digits(w->time.step_ns));
 	vc_emit_uint(vc_emit_known(e, timed), "step_low_ns", NULL, w->time.low_ns);
 	vc_emit_uint(vc_emit_known(e, timed), "step_high_ns", NULL, w->time.high_ns);
+	vc_ways_cost_say(e, f, w);
 	vc_emit_uint(vc_emit_known(e, least > 0), "least_ns", NULL, (uint64_t)least);
 	vc_emit_text(e, "time_why", NULL, timed || !*w->time.why ? NULL : w->time.why);
 	vc_emit_uint(vc_emit_known(e, ran && w->flops > 0), "flops", NULL, (uint64_t)w->flops);
@@ -203,6 +204,9 @@ int vc_ways_say(const struct vc_ways *f, struct vc_error *err)
 	vc_emit_uint(e, "larger", NULL, f->larger);
 	vc_emit_uint(e, "refused", NULL, f->refused);
 	vc_emit_uint(vc_emit_known(e, f->slower), "least_ns", NULL, (uint64_t)f->least);
+	vc_emit_uint(vc_emit_known(e, !isnan(f->ask->tokens)), "tokens", NULL,
+		     (uint64_t)fmax(0, f->ask->tokens));
+	vc_emit_real(vc_emit_known(e, f->price >= 0 && f->ask->prices), "price", NULL, f->price);
 	vc_emit_line(e, "%llu cards of %s; of those that fit the fastest first",
 		     (unsigned long long)f->ask->world, f->card->title);
 	vc_emit_array(e, "plans", "");
@@ -210,6 +214,7 @@ int vc_ways_say(const struct vc_ways *f, struct vc_error *err)
 		say_way(e, f, &f->way[i]);
 	vc_emit_end(e);
 	say_unknown(e, f);
+	vc_ways_cost_line(e, f);
 	if (untried && !f->stopped)
 		vc_emit_line(e, "%zu layouts with more cards on one sample were not tried "
 			     "(--trials)", untried);

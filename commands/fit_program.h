@@ -19,6 +19,7 @@ struct vc_fit_config {
 	const char *find, *target, *among, *at, *with, *prices;
 	const char *save;
 	uint64_t multiple, most, trials, world, steps, jobs, peak, host, batch;
+	double tokens; uint64_t seq;
 	struct vc_list vary;
 	bool json;
 };

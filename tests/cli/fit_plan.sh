@@ -21,6 +21,23 @@ run fit --find plan --world 8 -g rtx4060-8g --global-batch 0 -- python train.py 
 expect "no samples" 2 '' 'how many samples has a step'
 run fit --find plan --world 8 -g rtx4060-8g --global-batch 7 --vary micro=2 -- python train.py --tp {tp} {microbatches} {micro}
 expect "samples that nothing divides" 2 '' '--global-batch 7 is no multiple'
+# What training on so many tokens costs.
+printf 'h100-80g-sxm,2.5\n' > "$TMP/prices.csv"
+run fit --find batch -g rtx4060-8g --tokens 1B -- python train.py --batch {batch}
+expect "tokens of something else" 2 '' '--tokens goes with --find plan'
+run fit --find plan --world 8 -g rtx4060-8g --prices "$TMP/prices.csv" -- python train.py --tp {tp}
+expect "prices of nothing" 2 '' '--prices goes with -g all, or with --tokens'
+run fit --find plan --world 8 -g rtx4060-8g --tokens 1B -- python train.py --tp {tp}
+expect "tokens, and no samples" 2 '' '--tokens: how many samples has a step\? --global-batch N'
+tokens() { run fit --find plan --world 8 -g rtx4060-8g --global-batch 64 "$@" -- python train.py --tp {tp} --batch {global-batch} $also; }
+tokens --tokens 0; expect "no tokens" 2 '' '--tokens: from 1 to'
+tokens --tokens some; expect "no number of tokens" 2 '' some
+tokens --tokens 1B; expect "tokens of a sample" 2 '' '--tokens: how many has a sample\? --seq N'
+tokens --tokens 1B --seq 0; expect "none of a sample" 2 '' '--tokens: how many has a sample\? --seq N'
+also="--seq-len=64 --eval-seq-len 128"
+tokens --tokens 1B; expect "the program's arguments differ" 2 '' '--tokens: how many has a sample\? --seq N'
+also="--seq-len 64"
+tokens --tokens 1B --prices "$TMP/prices.csv"; expect "a card without a price" 2 '' 'prices.csv: no price of rtx4060-8g'
 
 P=${TRANSFORMS_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast/torch-2.11.0/bin/python}
 has_cuda_torch "$P" || { skip "plans" "no PyTorch built for CUDA"; finish; }
@@ -106,6 +123,21 @@ for keep in drop keep; do
 	check "so many were played: $keep" test "$(rows "p['played']")" = $([ $keep = keep ] && echo 32 || echo 4)
 done
 check "of as many" grep -q '"microbatches": 32' <<< "$out"
+few {microbatches} drop --global-batch 64 --tokens 1B --seq 512 --prices "$TMP/prices.csv"
+check "days and cost" python3 -c '
+import json, math, sys
+d = json.load(sys.stdin)
+p = d["plans"][0]
+assert d["tokens"] == 10 ** 9 and d["price"] == 2.5 and p["step_tokens"] == 64 * 512
+for end in "", "_low", "_high":
+    days = math.ceil(10 ** 9 / p["step_tokens"]) * p["step" + end + "_ns"] / 86400e9
+    assert abs(p["days" + end] / days - 1) < 1e-4, (p, days)
+    assert abs(p["cost" + end] / (days * 24 * 2 * 2.5) - 1) < 1e-4, p
+assert p["days_low"] < p["days"] < p["days_high"]' <<< "$out"
+run fit --find plan --world 2 -g h100-80g-sxm --trials 1 --global-batch 64 --tokens 1B --prices "$TMP/prices.csv" -- "$P" "$TMP/few.py" {tp} {microbatches} drop --seq 512
+expect "so for people" 0 '^ +tp +dp +a step +days +cost +peak'
+expect "each with its interval" 0 '^ +1 +2 +[0-9.]+ ms +0\.[0-9]+ \([0-9.]+ \.\. [0-9.]+\) +[0-9.]+ \([0-9.]+ \.\. [0-9.]+\) '
+expect "of how many tokens a step" 0 '^Days and cost of 1,000,000,000 tokens, 64 samples a step, each of 512\.$'
 # Of a pipeline each stage is played, and no other rank.
 cat > "$TMP/stages.py" <<'PY'
 import sys

@@ -8,6 +8,7 @@
 #include "common/emit.h"
 #include "common/io.h"
 #include "common/opt.h"
+#include "common/vec.h"
 
 struct config {
 	const char *vllm, *sglang, *gpu, *model, *kv_dtype, *draft;
@@ -345,11 +346,13 @@ static int try_blocks(const struct config *c, const struct served *v, uint64_t b
 static int look_for_blocks(const struct config *c, struct served *v, struct vc_progress *line,
 			   struct vc_error *err)
 {
-	uint64_t few = v->nothing ? 1 : v->k.blocks, many = few;
+	uint64_t few = v->nothing ? 1 : v->k.blocks, many;
 	bool fits = false;
 
-	if (v->nothing && c->max_len != VC_NOT_GIVEN && c->max_len / v->k.block_size >= few)
-		many = few = c->max_len / v->k.block_size + 1; /* it would not start with fewer */
+	/* With so many it does not start: one of them is vLLM's own. */
+	if (v->nothing && c->max_len != VC_NOT_GIVEN)
+		vc_raise(&few, vc_per(c->max_len, v->k.block_size));
+	many = few;
 	while (!fits) {
 		if (many > UINT32_MAX / 4)
 			return VC_OK;

@@ -54,7 +54,6 @@ void vc_origins_fini(struct vc_origins *o)
 
 struct taking {
 	struct vc_heap_map *map;
-	size_t cap;
 	const struct vc_origins *o;
 	struct vc_error *err;
 };
@@ -66,7 +65,7 @@ static int take_one(void *arg, const struct vc_extent *x)
 
 	if (x->away) /* not on the card */
 		return VC_OK;
-	VC_HAVE(vc_vec_room(t->map->at, t->cap, t->map->n + 1), "the heap map", t->err);
+	VC_HAVE(vc_vec_room(t->map->at, t->map->room, t->map->n + 1), "the heap map", t->err);
 	t->map->at[t->map->n++] = (struct vc_heap_extent){
 		.addr = x->addr, .size = x->size, .requested = x->requested, .id = x->id,
 		.pool = x->pool, .stream = x->stream, .site = g ? g->site : 0,
@@ -78,10 +77,10 @@ static int take_one(void *arg, const struct vc_extent *x)
 int vc_heapmap_take(struct vc_heap_map *map, const struct vc_model *m, const struct vc_origins *o,
 		    uint64_t event, struct vc_error *err)
 {
-	/* The room of the map before this one: peaks follow each other and are about as large. */
-	struct taking t = { map, map->n, o, err };
+	struct taking t = { map, o, err };
 
-	*map = (struct vc_heap_map){ .event = event, .at = map->at };
+	map->event = event;
+	map->n = 0; /* its room stays: looks follow each other and are about as large */
 	return m->type->walk(m, take_one, &t);
 }
 

@@ -62,9 +62,13 @@ static size_t gather(struct vc_pin *p, size_t n)
 int vc_pins_of(const struct vc_heap_map *map, struct vc_pin **pins, size_t *n,
 	       struct vc_error *err)
 {
-	struct vc_pin *p = calloc(map->n + 1, sizeof(*p));
-	size_t k = 0;
+	struct vc_pin *p;
+	size_t k = 1;
 
+	for (size_t i = 0; i < map->n; i++)
+		k += map->at[i].what == VC_X_SEGMENT;
+	p = calloc(k, sizeof(*p));
+	k = 0;
 	VC_HAVE(p, "the pinned segments", err);
 	for (size_t i = 0; i < map->n; ) {
 		if (map->at[i].what != VC_X_SEGMENT) {

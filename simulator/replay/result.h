@@ -148,7 +148,7 @@ struct vc_heap_extent {
 	bool small, expandable;
 	bool at_start;              /* a block that existed before the first event */
 };
-struct vc_heap_map { uint64_t event; struct vc_heap_extent *at; size_t n; };
+struct vc_heap_map { uint64_t event; struct vc_heap_extent *at; size_t n, room; };
 struct vc_result;
 /* The heap of the moment that matters: at the failure, which may be empty, else at the peak. */
 const struct vc_heap_map *vc_result_heap(const struct vc_result *r);

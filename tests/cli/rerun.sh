@@ -73,6 +73,15 @@ sim two.vct -x fraction:f=0.9 --by rerun; expect "and is not asked for in vain" 
 sim two.vct -x precision --by recordings; expect "--by recordings estimates it" 2 "" "no iterations found"
 sim two.vct -x optimizer:to=muon; expect "nor is what PyTorch has not" 2 "" "no iterations found"
 sim two.vct -x offload --by rerun; expect "a program that cannot be changed so says why" 2 '' 'could not be made in the program: no host is large enough'
+while read -r x why; do sim two.vct -x "$x" --by rerun; expect "nor is it by -x $x" 2 '' "--by rerun: -x $x: .*$why"; done << 'E2'
+offload:least=2MiB save_on_cpu moves blocks of all sizes
+offload:after=3 save_on_cpu moves blocks of all sizes
+accumulate:micro=1 its own loop says
+checkpoint:all=true only whole layers
+checkpoint:least=1MiB only whole layers
+optimizer:to=lamb PyTorch has no optimizer of that name
+precision:to=mixed mixed precision is part of fsdp
+E2
 sim two.vct -x accumulate --by rerun; expect "or that it did not come by it" 2 '' 'it never came by what accumulate changes'
 sim two.vct --set batch=4 -x accumulate; expect "then the values are run without it" 2 "" "no iterations found"
 rm -f "$RUNS"; run sweep two.vct --vary batch=4,5 -x precision --table; expect "a sweep makes it, too" 0 'batch=4 +fits'

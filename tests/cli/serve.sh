@@ -60,6 +60,11 @@ run serve "$TMP/long.csv" --blocks 21 --max-model-len 320; expect "a length that
 run serve "$TMP/two.csv" -g t4 --weights 15GiB --token-bytes 128KiB; expect "no room beside the weights is an answer" 3 'Nothing is left for the KV cache'
 run serve "$TMP/two.csv" -g t4 --weights 15GiB --token-bytes 128KiB --json
 [ "$(field missing_bytes)" = $(((67 * 16 * 131072) + 15 * 1024 * 1024 * 1024 - 15642329088 * 92 / 100)) ] && pass "missing are the cache and what the weights lack" || fail "missing of nothing" "$(field missing_bytes) $(field needs_blocks)"
+for length in 4096 4097; do # 256 blocks and one of vLLM's own hold the first
+	run serve "$TMP/two.csv" -g t4 --weights 15GiB --token-bytes 128KiB --max-model-len $length --json
+	[ "$(field needs_blocks)" = $((257 + length - 4096)) ] && pass "a sequence of $length tokens must fit" || fail "missing for a sequence" "$(field needs_blocks)"
+	run serve "$TMP/two.csv" --blocks $((257 + length - 4096)) --max-model-len $length; expect "... as it then does" 0 'verdict +fits'
+done
 
 # Llama 3.1 8B: 8,030,261,248 parameters, 2 x 32 x 8 x 128 x 2 = 128 KiB a token.
 llama() { printf '{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "tie_word_embeddings": false%s}' "$1" > "$TMP/config.json"; }

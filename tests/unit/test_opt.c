@@ -42,17 +42,17 @@ static struct vc_command command = { .name = "sim",
 static void every_spelling_is_understood(void **unused)
 {
 	char *argv[] = { "a.vct", "--json",     "-o", "x.svg", "--capacity=24GiB", "-j4", "--conf",
-			"a:1",   "--conf=b:2", "-q", "--",    "--odd-name" };
+			"a:1",   "--conf=b:2", "-v", "--quiet", "--", "--odd-name" };
 	struct config c = { 0 };
 	struct vc_console con = { 0 };
 	size_t n;
 
 	(void)unused;
-	assert_int_equal(vc_opt_parse(&command, &c, 12, argv, &n, &con), VC_OK);
+	assert_int_equal(vc_opt_parse(&command, &c, 13, argv, &n, &con), VC_OK);
 	assert_int_equal(n, 2);
 	assert_string_equal(argv[0], "a.vct");
 	assert_string_equal(argv[1], "--odd-name");
-	assert_true(c.json && c.verify && con.quiet);
+	assert_true(c.json && c.verify && con.quiet && con.verbose);
 	assert_string_equal(c.file, "x.svg");
 	assert_true(c.size == 24ull << 30 && c.jobs == 4 && isnan(c.f));
 	assert_int_equal(c.conf.n, 2);

@@ -26,11 +26,6 @@ int vc_start_heap_tile(struct vc_extent *x, size_t n, struct vc_error *err)
 		x->pool = seg->pool;
 		x->small = seg->small;
 		x->expandable = seg->expandable;
-		if (x->what != VC_X_FREE) {
-			seg->active += x->size;
-			seg->requested += x->requested;
-			seg->allocated += x->what == VC_X_LIVE ? x->size : 0;
-		}
 	}
 	return VC_OK;
 }

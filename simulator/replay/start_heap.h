@@ -8,7 +8,7 @@
 #include "simulator/replay/model.h"
 
 /* Blocks tile their segment: real sizes are the distances between addresses. Each block gets its
- * size and what else its segment says, each segment the sums of its blocks. Errors: VC_EFORMAT. */
+ * size and what else its segment says. Errors: VC_EFORMAT. */
 int vc_start_heap_tile(struct vc_extent *x, size_t n, struct vc_error *err);
 /* Bytes of all segments. */
 uint64_t vc_start_heap_bytes(const struct vc_extent *x, size_t n);

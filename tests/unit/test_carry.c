@@ -12,7 +12,7 @@ struct run {
 	struct vc_recording rec;
 };
 
-/* "100 200 -1 50": two requests, the first is given back, one more. */
+/* "100 200 -1 0 50": two requests, the first is given back, the cache emptied, one more. */
 static const struct vc_recording *made(struct run *r, const char *text)
 {
 	size_t n = 0;
@@ -23,6 +23,7 @@ static const struct vc_recording *made(struct run *r, const char *text)
 	for (long v = strtol(text, &end, 10); end != text; v = strtol(text, &end, 10)) {
 		r->ev[n++] = v > 0 ? (struct vc_event){ .kind = VC_EV_ALLOC, .id = ++id,
 							.size = (uint64_t)v } :
+			    !v ? (struct vc_event){ .kind = VC_EV_TRIM } :
 				     (struct vc_event){ .kind = VC_EV_FREE, .id = (uint64_t)-v };
 		text = end;
 	}
@@ -90,6 +91,8 @@ static void they_come_behind_as_many_frees(void **state)
 	static const struct vc_differs d[] = { { 2, 64, 0, 0, 1 }, { 3, 64, 0, 0, 0 } };
 
 	carries(d, 2, "1 2 -1 -2 3", "1 2 -1 -2 3", VC_CARRY_LOW, "1 2 -1 64 -4 -2 3 64 -5");
+	carries(d, 2, "1 2 0 -1 0 -2 3", "1 2 0 -1 0 -2 3", VC_CARRY_LOW,
+		"1 2 0 -1 0 64 -4 -2 3 64 -5");
 }
 
 static void blocks_of_the_card_alone_live_as_long(void **state)

@@ -30,11 +30,12 @@ static void drop(struct build *b, uint64_t id)
 	assert_int_equal(vc_trace_append(&b->t, &e, 1, NULL), 0);
 }
 
-static void step(struct build *b, bool first)
-{
-	uint64_t in = put(b, 777216), act[LAYERS][2], grad[LAYERS], temp[LAYERS], g = 0, old;
+static int micros = 1; /* of a step; the gradients of the second one are added to those of the first */
 
-	put(b, 600); /* what a careless loop keeps of every step */
+static void micro(struct build *b, uint64_t *grad, bool add)
+{
+	uint64_t act[LAYERS][2], g = 0, old;
+
 	for (int l = 0; l < LAYERS; l++) {
 		uint64_t t = put(b, 2 * MB + 4);
 		act[l][0] = put(b, A);
@@ -43,15 +44,35 @@ static void step(struct build *b, bool first)
 		drop(b, put(b, MB + 8));
 	}
 	for (int l = LAYERS; l-- > 0;) {
+		uint64_t made;
+
 		old = g;
 		g = put(b, A + 16);
 		drop(b, act[l][1]);
-		grad[l] = put(b, weight);
+		made = put(b, weight);
 		drop(b, act[l][0]);
 		if (old)
 			drop(b, old);
+		if (add)
+			drop(b, made);
+		else
+			grad[l] = made;
 	}
 	drop(b, g);
+}
+
+static void step(struct build *b, bool first)
+{
+	uint64_t in = put(b, 777216), grad[LAYERS], temp[LAYERS];
+
+	put(b, 600); /* what a careless loop keeps of every step */
+	for (int m = 0; m < micros; m++) {
+		if (m) {
+			drop(b, in);
+			in = put(b, 777216);
+		}
+		micro(b, grad, m > 0);
+	}
 	for (int l = 0; l < LAYERS && first; l++) {
 		put(b, weight);
 		put(b, weight);
@@ -362,6 +383,35 @@ static void times_ascend_under_every_transform(void **unused)
 	assert_true(took[1] - took[0] == took[0] - once);
 }
 
+/* A step that has two of them already repeats its last one, not all of them. */
+static void the_last_micro_batch_is_repeated(void **unused)
+{
+	uint64_t peak[2];
+
+	(void)unused;
+	for (int most = 3; most < 6; most++) {
+		char params[20];
+
+		micros = 2;
+		snprintf(params, sizeof(params), "micro=%d", most);
+		struct vc_trace made = after("accumulate", params, &peak[0]);
+		micros = most;
+		struct vc_trace real = after("window", NULL, &peak[1]);
+		micros = 1;
+		size_t allocs[2] = { 0, 0 };
+
+		for (size_t i = 0; i < made.n; i++)
+			allocs[0] += made.ev[i].kind == VC_EV_ALLOC;
+		for (size_t i = 0; i < real.n; i++)
+			allocs[1] += real.ev[i].kind == VC_EV_ALLOC;
+		assert_int_equal(allocs[0], allocs[1]);
+		assert_int_equal(made.n, real.n);
+		assert_int_equal(peak[0], peak[1]);
+		vc_trace_fini(&made);
+		vc_trace_fini(&real);
+	}
+}
+
 static void nonsense_is_refused(void **unused)
 {
 	static const char *const bad[][2] = {
@@ -469,6 +519,7 @@ int main(void)
 		cmocka_unit_test(events_of_the_device_and_the_cache_are_inserted),
 		cmocka_unit_test(parts_and_repetitions),
 		cmocka_unit_test(times_ascend_under_every_transform),
+		cmocka_unit_test(the_last_micro_batch_is_repeated),
 		cmocka_unit_test(nonsense_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

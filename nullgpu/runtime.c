@@ -295,6 +295,7 @@ static const struct error_row errors[] = {
 	{ VC_NULL_MEMORY, "cudaErrorMemoryAllocation", "out of memory" },
 	{ VC_NULL_NODEVICE, "cudaErrorNoDevice", "no CUDA-capable device is detected" },
 	{ VC_NULL_BADDEVICE, "cudaErrorInvalidDevice", "invalid device ordinal" },
+	{ VC_NULL_HANDLE, "cudaErrorInvalidResourceHandle", "invalid resource handle" },
 	{ VC_NULL_NOTFOUND, "cudaErrorSymbolNotFound", "named symbol not found" },
 	{ VC_NULL_NOTREADY, "cudaErrorNotReady", "device not ready" },
 	{ VC_NULL_NOSUP, "cudaErrorNotSupported", "operation not supported" },

@@ -387,7 +387,7 @@ int vc_null_event_sync(struct vc_null_event *e)
 int vc_null_event_elapsed(struct vc_null_event *a, struct vc_null_event *b, float *ms)
 {
 	if (!a || !b || !a->recorded || !b->recorded || ((a->flags | b->flags) & DISABLE_TIMING))
-		return VC_NULL_INVALID;
+		return VC_NULL_HANDLE;
 	*ms = (float)((double)((int64_t)(b->time - a->time)) * 1e-6);
 	return 0;
 }

@@ -319,6 +319,14 @@ static void test_streams(void)
 	ok(polls > 0 && polls < 1000000, "but it gets finished");
 	cudaEventElapsedTime(&ms, e2, e);
 	ok(ms > 0.4 && ms < 0.7, "filling 512 MiB takes what the bandwidth says");
+	handle never, untimed;
+	cudaEventCreateWithFlags(&never, 0);
+	cudaEventCreateWithFlags(&untimed, 2);
+	cudaEventRecord(untimed, s);
+	ok(cudaEventElapsedTime(&ms, e, never) == 400 &&
+	   cudaEventElapsedTime(&ms, never, e) == 400 &&
+	   cudaEventElapsedTime(&ms, e, untimed) == 400 && !cudaEventElapsedTime(&ms, e2, e),
+	   "no time from or to an event that was never recorded, or has none");
 	static const char kernel;
 	int elements = 64 << 20;
 	void *args[] = { &elements };

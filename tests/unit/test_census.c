@@ -108,7 +108,7 @@ static void what_lies_outside(void **unused)
 		EV(DEVICE_SAMPLE, A, .size = 100, .addr = 50, .time_ns = 1), /* 20 beside */
 		EV(DEVICE_SAMPLE, A, .size = 100, .addr = 60, .time_ns = 2), /* 10: less */
 		EV(PAGES_OUT, A, .size = 25),
-		EV(DEVICE_SAMPLE, A, .size = 100, .addr = 60, .time_ns = 3), /* 35: pages are away */
+		EV(DEVICE_SAMPLE, A, .size = 100, .addr = 60, .time_ns = 3), /* 35: pages away */
 		EV(PAGES_IN, A, .size = 99),
 		EV(OOM, A, .size = 7, .addr = 58, .time_ns = 4),             /* 12: the last word */
 		EV(DEVICE_SAMPLE, A, .size = 100, .addr = 20, .time_ns = 5), /* no more */
@@ -212,7 +212,7 @@ static void one_device_decides(void **unused)
 					  EV(ALLOC, b, .id = 2, .size = 9), EV(FREE, b, .id = 2)),
 				 b);
 		assert_int_equal(DECIDING(EV(ALLOC, a, .id = 1, .size = 9), EV(FREE, a, .id = 1),
-					  EV(HEAP_BLOCK, b, .id = 2, .size = 2, .flags = VC_EVF_LIVE),
+					  EV(HEAP_BLOCK, b, .id = 2, .flags = VC_EVF_LIVE),
 					  EV(SEGMENT_ALLOC, b, .size = 10)), b);
 	}
 	assert_int_equal(DECIDING(EV(ALLOC, 3, .id = 1, .size = 9),

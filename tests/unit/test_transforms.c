@@ -30,7 +30,7 @@ static void drop(struct build *b, uint64_t id)
 	assert_int_equal(vc_trace_append(&b->t, &e, 1, NULL), 0);
 }
 
-static int micros = 1; /* of a step; the gradients of the second one are added to those of the first */
+static int micros = 1; /* of a step; gradients of the others are added to those of the first */
 
 static void micro(struct build *b, uint64_t *grad, bool add)
 {

@@ -261,16 +261,21 @@ static uint64_t agreed(const struct marks *m)
 	return steps;
 }
 
-/* Whether memory is as low each time at the landmark where it is lowest: at the end of a step it
- * is, at the end of a micro-batch there are gradients that the first one had not. */
-static bool comes_back(const struct vc_pattern *p, size_t model, size_t lag, struct marks *m)
+/* Whether memory is as low each time at the landmark where it is lowest, of those that are in each
+ * step: at the end of a step it is, at the end of a micro-batch there are gradients that the first
+ * one had not. */
+static bool comes_back(const struct vc_pattern *p, size_t model, size_t lag, struct marks *m,
+		       uint64_t steps)
 {
 	size_t low = SIZE_MAX, last = 0, alike = 0, n = 0;
 
-	for (size_t i = model; i < model + lag; i++)
-		if (landmark(m, p->word[i])->inside == 1 &&
+	for (size_t i = model; i < model + lag; i++) {
+		const struct landmark *l = landmark(m, p->word[i]);
+
+		if (l->inside == 1 && l->count == steps &&
 		    (low == SIZE_MAX || p->live[i] < p->live[low]))
 			low = i;
+	}
 	for (size_t i = p->n / 5; low != SIZE_MAX && i < p->n; i++) {
 		uint64_t a = p->live[i], b = p->live[low];
 
@@ -294,7 +299,7 @@ static int count_steps(const struct vc_pattern *p, size_t from, size_t lag, bool
 	*steps = 0;
 	VC_HAVE(count_landmarks(p, model, lag, &m), "the pattern of a recording", err);
 	*steps = agreed(&m);
-	if (shorter && (*steps * lag * 10 < p->n * 7 || !comes_back(p, model, lag, &m)))
+	if (shorter && (*steps * lag * 10 < p->n * 7 || !comes_back(p, model, lag, &m, *steps)))
 		*steps = 0;
 	free(m.at);
 	return VC_OK;

@@ -137,10 +137,11 @@ static const struct vc_sink_type *as_text(const char *type)
 	return strcmp(t->extension, "txt") ? vc_sink_by_name(name) : t;
 }
 
-static int choose_all(struct plot *p, size_t traces, bool lines, struct vc_error *err)
+static int choose_all(struct plot *p, size_t traces, int lines, struct vc_error *err)
 {
 	const struct config *c = p->cfg;
-	size_t runs = lines ? VC_TOTALS_ONLY : vc_runs_asked(&c->run) * traces;
+	size_t runs = lines == VC_LINES_PLANS ? VC_LAYOUTS_ONLY : lines ? VC_TOTALS_ONLY :
+		      vc_runs_asked(&c->run) * traces;
 
 	if (c->output.n > 15)
 		return vc_fail(err, VC_EUSAGE, "at most 15 outputs at once");
@@ -149,6 +150,7 @@ static int choose_all(struct plot *p, size_t traces, bool lines, struct vc_error
 			return err->status;
 	if (!c->output.n && lines)
 		return vc_fail(err, VC_EUSAGE,
+			       lines == VC_LINES_PLANS ? "layouts are drawn with -o layouts.svg" :
 			       "the results of a sweep are drawn with -o sweep.svg");
 	if (!c->output.n && c->type && !vc_name_sink("-t", c->type, err))
 		return err->status;

@@ -2,6 +2,7 @@
 /* cmd_plot_lines.c - results that sweep and sim wrote as JSON, read back. */
 #include "commands/cmd_plot_lines.h"
 
+#include "common/format.h"
 #include "common/param.h"
 #include "common/value.h"
 #include "common/vec.h"
@@ -21,6 +22,12 @@ static bool has_runs(const char *head)
 	return strstr(head, "\"vramcast.sim/1\"") || strstr(head, "\"vramcast.result/1\"");
 }
 
+/* fit --find plan --json: its layouts in an array. */
+static bool has_plans(const char *head)
+{
+	return strstr(head, "\"vramcast.fit-plan/1\"");
+}
+
 static const char *head_of(struct vc_input *in, char head[65])
 {
 	size_t got = 0;
@@ -34,7 +41,8 @@ int vc_lines_probe(const char *path)
 {
 	struct vc_input *in = !vc_input_is_stream(path) ? vc_input_open(path, NULL) : NULL;
 	char head[65];
-	bool is = *head_of(in, head) == '{' && (strstr(head, "\"vary\"") || has_runs(head));
+	int is = *head_of(in, head) != '{' ? VC_LINES_NONE : has_plans(head) ? VC_LINES_PLANS :
+		 strstr(head, "\"vary\"") || has_runs(head) ? VC_LINES_RUNS : VC_LINES_NONE;
 
 	vc_input_close(in);
 	return is;
@@ -183,6 +191,77 @@ static int read_run(const struct vc_value *run, struct vc_result *r, struct line
 	return VC_OK;
 }
 
+/* ---- layouts of a job ---- */
+
+/* "tp=2 pp=1 dp=4 micro=1" */
+static int read_layout(const struct vc_value *plan, struct vc_result *r, struct vc_error *err)
+{
+	static const char *const names[] = { "tp", "cp", "pp", "ep", "dp" };
+	const struct vc_value *with = vc_value_get(plan, "with");
+	char text[200];
+	size_t n = 0;
+	uint64_t degree;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (vc_value_count(vc_value_get(plan, names[i]), &degree) && degree > 1)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s=%llu",
+					      n ? " " : "", names[i], (unsigned long long)degree);
+	for (const struct vc_value *v = with ? with->first : NULL; v && n < sizeof(text);
+	     v = v->next)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s=%s", n ? " " : "", v->key,
+				      v->text);
+	r->info.vary = strdup("cards");
+	r->info.by = strdup("layout");
+	r->info.by_value = strdup(n ? text : "one card");
+	VC_HAVE(r->info.vary && r->info.by && r->info.by_value, "the layouts", err);
+	return VC_OK;
+}
+
+static int read_plan(const struct vc_value *plan, struct vc_result *r, struct vc_error *err)
+{
+	uint64_t equal = 0;
+	struct vc_timing *t = &r->timing;
+	const struct field fields[] = { { "peak_used", &r->stats.peak_used },
+					{ "step_ns", &t->step_ns }, { "step_low_ns", &t->low_ns },
+					{ "step_high_ns", &t->high_ns }, { "equal_ns", &equal } };
+
+	READ_COUNTS(plan, fields);
+	read_trust(plan, r);
+	r->trust.level = VC_RERUN;
+	if (equal && t->step_ns) {
+		t->low_ns = vc_muldiv(t->low_ns, equal, t->step_ns);
+		t->high_ns = vc_muldiv(t->high_ns, equal, t->step_ns);
+		t->step_ns = equal;
+	}
+	r->stats.events = 1;
+	r->stats.peak_reserved = r->trust.used_low = r->trust.used_high = r->stats.peak_used;
+	return read_layout(plan, r, err);
+}
+
+/* Those that ran. */
+static int read_plans(struct lines *all, const struct vc_value *doc, struct vc_error *err)
+{
+	const struct vc_value *plans = vc_value_get(doc, "plans");
+	uint64_t world = 0, capacity = 0;
+
+	vc_value_count(vc_value_get(doc, "world"), &world);
+	vc_value_count(vc_value_get(doc, "capacity"), &capacity);
+	for (const struct vc_value *v = plans ? plans->first : NULL; v; v = v->next) {
+		struct vc_result *r;
+
+		if (!vc_value_text(v, "verdict"))
+			continue;
+		VC_HAVE(vc_vec_one(all->run, all->n), "the layouts", err);
+		VC_HAVE(vc_vec_one(all->line, all->n), "the layouts", err);
+		r = &all->run[all->n];
+		*r = (struct vc_result){ .info = { .capacity = capacity, .value = (double)world } };
+		all->line[all->n++] = (struct line){ .n = 0 };
+		VC_TRY(read_text(doc, "gpu", &r->info.gpu, err));
+		VC_TRY(read_plan(v, r, err));
+	}
+	return VC_OK;
+}
+
 /* ---- all of them ---- */
 
 static int add_run(struct lines *all, const struct vc_value *run, struct vc_error *err)
@@ -197,7 +276,7 @@ static int add_run(struct lines *all, const struct vc_value *run, struct vc_erro
 	return read_run(run, &all->run[all->n - 1], &all->line[all->n - 1], err);
 }
 
-/* What sim --json writes. */
+/* What sim --json and fit --find plan --json write. */
 static int read_document(struct lines *all, struct vc_input *in, struct vc_error *err)
 {
 	struct vc_value *doc = vc_value_read(in, err);
@@ -206,6 +285,8 @@ static int read_document(struct lines *all, struct vc_input *in, struct vc_error
 
 	for (const struct vc_value *v = runs ? runs->first : NULL; v && rc == VC_OK; v = v->next)
 		rc = add_run(all, v, err);
+	if (rc == VC_OK && !runs)
+		rc = read_plans(all, doc, err);
 	vc_value_free(doc);
 	return rc;
 }
@@ -326,7 +407,7 @@ int vc_lines_read(const char *path, struct vc_result **result, size_t *n, struct
 	struct lines all = { 0 };
 	struct vc_input *in = vc_input_open(path, err);
 	char head[65];
-	int rc = !in ? (int)err->status : has_runs(head_of(in, head)) ?
+	int rc = !in ? (int)err->status : has_runs(head_of(in, head)) || has_plans(head) ?
 		 read_document(&all, in, err) : read_lines(&all, in, err);
 
 	vc_input_close(in);

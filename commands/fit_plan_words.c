@@ -131,6 +131,8 @@ static void say_way(struct vc_emit *e, const struct vc_ways *f, const struct vc_
 	vc_emit_ns(vc_emit_known(e, timed), NULL, "a step", two_digits(w->time.step_ns));
 	vc_emit_uint(vc_emit_known(e, timed), "step_low_ns", NULL, w->time.low_ns);
 	vc_emit_uint(vc_emit_known(e, timed), "step_high_ns", NULL, w->time.high_ns);
+	vc_emit_uint(vc_emit_known(e, timed && !f->by_batch), "equal_ns", NULL,
+		     timed ? (uint64_t)w->pace : 0);
 	vc_ways_cost_say(e, f, w);
 	vc_emit_uint(vc_emit_known(e, least > 0), "least_ns", NULL, (uint64_t)least);
 	vc_emit_text(e, "time_why", NULL, timed || !*w->time.why ? NULL : w->time.why);

@@ -82,9 +82,10 @@ const struct vc_sink_type *vc_choose_sink(const char *path, const char *type, si
 	if (type)
 		return of_type(path, ext, type, err);
 	if (!strcmp(ext, "svg"))
-		return vc_sink_by_name(results == VC_TOTALS_ONLY ? "sweep" :
-				       results > 1               ? "compare" :
-								   "timeline");
+		return vc_sink_by_name(results == VC_LAYOUTS_ONLY ? "layouts" :
+				       results == VC_TOTALS_ONLY  ? "sweep" :
+				       results > 1                ? "compare" :
+								    "timeline");
 	t = vc_sink_by_extension(path);
 	if (!t)
 		vc_fail(err, VC_EUSAGE, "-o %s: the extension says nothing to me (.svg .png .pdf "

@@ -9,6 +9,7 @@
 
 enum { VC_WATCH_MOST = 32 }; /* observers of a run, the NULL behind them included */
 #define VC_TOTALS_ONLY SIZE_MAX /* as a number of results: those of a sweep, without curves */
+#define VC_LAYOUTS_ONLY (SIZE_MAX - 1) /* those of fit --find plan */
 
 /* The sink for one file: `type` (a picture's name, or NULL), else the extension and the number of
  * results decide: several as .svg are compared. "-" is .svg, .png and .pdf are converted from it.

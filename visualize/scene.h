@@ -167,6 +167,8 @@ int  vc_plot_phases(struct vc_plot *p, int y);           /* a strip; the y below
 void vc_plot_steps(struct vc_plot *p, int bottom, int label_y);
 int  vc_plot_lanes(struct vc_plot *p, int y);            /* stranded, pinned,
 						   * managed, busy; the y below */
+/* "1. batch=4" beside the mark at x, y where there is room, else below or above; else only "1". */
+void vc_plot_point_name(const struct vc_plot *p, const char *name, int x, int y);
 /* The run of a plot and the changes that were tried: memory against time, with the plot's scale and
  * page; the y below (= y: of none of them is the time known). */
 int  vc_page_tradeoff(const struct vc_plot *of, int y);

@@ -76,24 +76,23 @@ static void time_axis(struct tradeoff *t)
 	}
 }
 
-/* Beside its mark where there is room, else below or above; else only its number. */
-static void name_point(struct tradeoff *t, const struct point *p, int x, int y)
+void vc_plot_point_name(const struct vc_plot *p, const char *name, int x, int y)
 {
 	static const struct { int dx, dy; enum vc_anchor anchor; } place[] = {
 		{ 130, 45, VC_START }, { -130, 45, VC_END }, { 130, 190, VC_START },
 		{ 130, -110, VC_START }, { -130, 190, VC_END }, { -130, -110, VC_END } };
-	struct vc_svg *s = &t->plot.page->svg;
+	struct vc_svg *s = &p->page->svg;
 	char number[8];
 
-	snprintf(number, sizeof(number), "%.*s", (int)strcspn(p->name, "."), p->name);
+	snprintf(number, sizeof(number), "%.*s", (int)strcspn(name, "."), name);
 	for (size_t k = 0; k < 2 * sizeof(place) / sizeof(*place); k++) {
 		size_t i = k % (sizeof(place) / sizeof(*place));
-		const char *text = k == i ? p->name : number;
+		const char *text = k == i ? name : number;
 		struct vc_label l = { x + place[i].dx, y + place[i].dy, VC_T_SMALL,
 				      place[i].anchor, "fg", 3600, false, true };
 		struct vc_box b = vc_svg_measure(&l, text);
 
-		if (b.x < t->plot.box.x || b.x + b.w > t->plot.page->w - VC_MARGIN ||
+		if (b.x < p->box.x || b.x + b.w > p->page->w - VC_MARGIN ||
 		    !vc_svg_is_clear(s, b))
 			continue;
 		vc_svg_label(s, &l, text);
@@ -150,7 +149,8 @@ static void points(struct tradeoff *t, int aside, int wide)
 	}
 	name_capacity(t);
 	for (size_t i = 0; i < t->n; i++)
-		name_point(t, &t->at[i], x[i], vc_plot_y(&t->plot, t->at[i].used));
+		vc_plot_point_name(&t->plot, t->at[i].name, x[i],
+				   vc_plot_y(&t->plot, t->at[i].used));
 	if (unknown)
 		vc_svg_say(&t->plot.page->svg, "time not known", aside + wide / 2,
 			   t->plot.box.y + t->plot.box.h + 220, VC_T_BODY, VC_MIDDLE, "mut", 0);

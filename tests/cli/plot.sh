@@ -50,6 +50,59 @@ check "with what to take" grep -q 'capacity 80<' "$TMP/sweep.svg"
 echo '{"id":0,"vary":{"batch":' > "$TMP/cut.jsonl"
 run plot "$TMP/cut.jsonl" -o "$TMP/x.svg"; expect "results that are cut off" 1 '' 'cut.jsonl'
 
+# Layouts: each stands where its time and its memory are, and joined are those that no other beats in both.
+if command -v python3 >/dev/null 2>&1; then
+	cat > "$TMP/layouts.py" <<'PY'
+import json, re, sys
+plans = json.load(open(sys.argv[1]))["plans"]
+svg = open(sys.argv[2]).read()
+def name(p):
+    return " ".join(f"{k}={p[k]}" for k in ("tp", "pp", "ep", "dp") if p[k] > 1)
+timed = {name(p): (p["step_ns"], p["peak_used"], p["verdict"]) for p in plans if p["verdict"] not in (None, "oom")}
+drawn = dict(re.findall(r"<g><title>([^:]*): ([^<]*)</title>", svg))
+assert drawn.keys() == {name(p) for p in plans if p["verdict"]}, drawn
+at = {n: (k, float(x), float(y)) for n, k, x, y in
+      re.findall(r'<g><title>([^:]*): [^<]*</title>(?:<path[^<]*>\n)?<circle class="([^"]*)" cx="([^"]*)" cy="([^"]*)"', svg)}
+assert at.keys() == {n for n, v in timed.items() if v[2] == "fits"}, at
+far = max(at, key=lambda n: timed[n][0]), min(at, key=lambda n: timed[n][0])
+high = max(at, key=lambda n: timed[n][1]), min(at, key=lambda n: timed[n][1])
+for n, (_, x, y) in at.items():
+    for i, (a, b), v in (1, far, x), (2, high, y):
+        part = (timed[n][i - 1] - timed[b][i - 1]) / (timed[a][i - 1] - timed[b][i - 1])
+        assert abs(at[b][i] + part * (at[a][i] - at[b][i]) - v) < 0.25, (n, i, v)
+best = [n for n in sorted(at, key=timed.get) if all(timed[o][0] > timed[n][0] or timed[o][1] > timed[n][1]
+                                                   for o in at if o != n)]
+assert [n for n in sorted(at, key=timed.get) if at[n][0] == "dot"] == best, best
+line = re.search(r'class="res thin" d="M([^"]*)"', svg)[1].split("L")
+assert [tuple(map(float, p.split())) for p in line] == [at[n][1:] for n in best], line
+for k, n in enumerate(best):
+    assert f">{k + 1}. {n}: {drawn[n].rsplit(', ', 1)[0].replace(',', ' a step,')}<" in svg, (n, drawn[n])
+y = float(re.search(r'class="capl" d="M[\d.]+ ([\d.]+)', svg)[1])
+assert all(y < p[2] for p in at.values()) and "out of memory" in svg
+PY
+	python3 - > "$TMP/layouts.json" <<'PY'
+import json
+def plan(tp, pp, ep, dp, verdict, step, peak):
+    return {"tp": tp, "cp": 1, "pp": pp, "ep": ep, "dp": dp, "verdict": verdict, "peak_used": peak,
+            "step_ns": step, "step_low_ns": step and step * 9 // 10, "step_high_ns": step and step * 5 // 4}
+plans = [plan(1, 1, 8, 64, "fits", 1130000000, 21592000000), plan(1, 1, 4, 64, "fits", 1150000000, 26420000000),
+         plan(1, 2, 4, 32, "fits", 1200000000, 19020000000), plan(2, 1, 32, 32, "fits", 4210000000, 16060000000),
+         plan(1, 1, 32, 64, "fits", 2040000000, 17970000000), plan(2, 1, 2, 32, "undecided", 2220000000, 84000000000),
+         plan(1, 1, 1, 64, "oom", None, 84900000000), plan(2, 1, 64, 32, None, None, None)]
+print(json.dumps({"schema": "vramcast.fit-plan/1", "gpu": "h100-80g-sxm", "capacity": 85021163520, "world": 64,
+                  "plans": plans}))
+PY
+	for w in 600 1200; do
+		run plot "$TMP/layouts.json" --width $w -o "$TMP/layouts.svg"; expect "layouts, $w wide" 0
+		check "are drawn as they are reported" python3 "$TMP/layouts.py" "$TMP/layouts.json" "$TMP/layouts.svg"
+	done
+	check "and well-formed" wellformed "$TMP/layouts.svg"
+	run plot "$TMP/layouts.json"; expect "layouts are no text" 2 '' 'layouts are drawn with -o layouts.svg'
+	run plot $T -t layouts -o "$TMP/none.svg"; expect "no layouts" 0
+	check "are said" grep -q 'no layouts were given' "$TMP/none.svg"
+else
+	skip "layouts" "no python3"
+fi
 if command -v rsvg-convert >/dev/null 2>&1; then
 	run plot $T -o "$TMP/p.png"; expect "a PNG through rsvg-convert" 0
 	check "is a PNG" sh -c 'head -c 4 "$1" | grep -q PNG' sh "$TMP/p.png"

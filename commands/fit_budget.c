@@ -3,18 +3,13 @@
  * a peak, at the least time. Whatever is answered was played in a dry run. */
 
 #include "commands/budget_file.h"
-#include "commands/budget_say.h"
+#include "commands/budget_search.h"
 #include "commands/fit_find.h"
 #include "common/vec.h"
 #include "simulator/session/host.h"
 #include "simulator/time/time.h"
 
 enum { FITS = 0, NEVER = 3 };
-enum { BISECT = 12, /* replays of choices from one dry run to the next */
-       REPLAYS = 400, /* that make one better */
-       REFUSED = 32 /* a share of the target: steps in which a limit is gone away from */ };
-
-#define ROOM (UINT64_C(1) << 40) /* VC_REHEARSE_ROOM */
 
 static int open_trace(struct vc_recording *rec, const char *path, struct vc_error *err)
 {
@@ -26,16 +21,11 @@ static int open_trace(struct vc_recording *rec, const char *path, struct vc_erro
 					      "fewer steps", path);
 }
 
-/* What the allocator may reserve, so that no more than that is used. */
-static uint64_t limit_of(const struct vc_budget_find *f, uint64_t used)
-{
-	return used > f->beside ? used - f->beside : 1;
-}
-
 static int play(struct vc_budget_find *f, struct vc_rehearsal *h, const uint8_t *how, bool timed,
 		struct vc_kept *ran, struct vc_error *err)
 {
-	char *spec = vc_budget_spec(&f->b, how, timed, f->limited ? limit_of(f, f->peak) : 0, err);
+	uint64_t limit = f->limited ? vc_budget_limit(f, f->peak) : 0;
+	char *spec = vc_budget_spec(&f->b, how, timed, limit, err);
 	int r = spec ? VC_OK : (int)err->status;
 
 	h->budget = spec;
@@ -143,215 +133,12 @@ static int search(void *find, size_t card, struct vc_error *err)
 	return VC_OK; /* of a program only, in prove */
 }
 
-/* ---- what a choice needs, by a replay ---- */
-
-static size_t steps_of(const struct vc_budget_find *f)
-{
-	return f->run[VC_BUDGET_KEEP].steps ? f->run[VC_BUDGET_KEEP].steps : 1;
-}
-
-static double cost_of(const struct vc_budget_find *f)
-{
-	return vc_budget_cost(&f->b, f->how) + f->emptying;
-}
-
-static int replay_one(struct vc_budget_find *f, struct vc_recording *made,
-		      const struct vc_plan *plan, uint64_t target, uint64_t *used,
-		      struct vc_error *err)
-{
-	static const struct vc_observer_type *const nobody[] = { NULL };
-	struct vc_session s = f->on.s;
-	struct vc_result r;
-
-	s.rec = made;
-	VC_TRY(vc_session_replay(&s, plan, nobody, &r, err));
-	*used = r.stats.peak_reserved + f->beside;
-	if (f->limited && r.stats.ooms)
-		*used = target + target / REFUSED;
-	f->emptying = f->limited && r.stats.driver_ns > f->driver && f->b.timed ?
-		      (double)(r.stats.driver_ns - f->driver) / (double)steps_of(f) : 0;
-	if (!f->driver)
-		f->driver = r.stats.driver_ns;
-	vc_result_fini(&r);
-	return VC_OK;
-}
-
-/* With the addresses of the dry runs, and as a dry run is judged: in all other orders of them, too;
- * more than the target is enough to know. Under a limit it takes the target, or more where a
- * request is refused there; how much more is not known. */
-static int replay(struct vc_budget_find *f, struct vc_recording *made, uint64_t target,
-		  uint64_t *used, struct vc_error *err)
-{
-	const struct vc_va_order own = { vc_va_of_first(f->rec[0].device->first_segment), 0 };
-	struct vc_plan plan = vc_plan_unlimited(&f->on.plan[0]);
-	double emptying = 0;
-
-	if (f->grows)
-		vc_plan_set_conf(&plan, f->grown);
-	if (f->limited) {
-		plan.capacity = ROOM;
-		plan.fraction = (double)limit_of(f, target) / (double)ROOM;
-	}
-	VC_TRY(vc_recording_count(made, f->rec[0].device->device, err));
-	*used = 0;
-	for (int i = 0; i < VC_VA_ORDERS + 2 && *used <= target; i++) {
-		uint64_t so;
-
-		plan.va = i ? i > 1 ? vc_va_order[i - 2].va : VC_VA_UP : own.va;
-		plan.va_order = i > 1 ? vc_va_order[i - 2].order : 0;
-		VC_TRY(replay_one(f, made, &plan, target, &so, err));
-		*used = so > *used ? so : *used;
-		emptying = i ? emptying : f->emptying;
-	}
-	f->emptying = emptying;
-	f->replays++;
-	return VC_OK;
-}
-
-static int predict(struct vc_budget_find *f, const uint8_t *how, uint64_t target, uint64_t *used,
-		   struct vc_error *err)
-{
-	struct vc_recording made = f->rec[0];
-	struct vc_meta meta;
-	int r;
-
-	made.trace = (struct vc_trace){ .n = 0 };
-	made.census = (struct vc_census){ 0 };
-	made.fidelity = (struct vc_fidelity){ 0 };
-	made.seen = (struct vc_seen){ 0 };
-	r = vc_budget_splice(&f->b, f->run, how, &made.trace, &meta, err);
-	made.meta = &meta;
-	if (r == VC_OK)
-		r = replay(f, &made, target, used, err);
-	/* Small blocks that live a moment longer may take one more of their segments. */
-	if (r == VC_OK)
-		*used = f->limited && *used <= target && target - *used < VC_DEVICE_GRANULE ?
-			target : *used + VC_DEVICE_GRANULE;
-	made.trace.meta = NULL;
-	vc_recording_close(&made);
-	return r;
-}
-
-/* The cheapest choice that should stay below `target`. */
-static int choose(struct vc_budget_find *f, uint64_t target, uint64_t *says, bool *found,
-		  struct vc_error *err)
-{
-	uint64_t low = 0, high = target > f->beside ? target - f->beside : 0, bytes = high;
-	uint8_t *how = calloc(f->b.n, sizeof(*how));
-	int r = how ? VC_OK : vc_nomem(err, "a choice of modules");
-
-	*found = false;
-	for (int k = 0; r == VC_OK && k < BISECT && bytes; k++) {
-		uint64_t used = 0;
-		bool some;
-		double cost;
-
-		r = vc_budget_choose(&f->b, bytes, how, &cost, &some, err);
-		if (r == VC_OK && some)
-			r = predict(f, how, target, &used, err);
-		if (r < 0)
-			break;
-		if (!some) {
-			low = bytes;
-		} else if (used > target) {
-			uint64_t is = vc_budget_peak(&f->b, how), over = used - target;
-
-			high = is < bytes ? is : bytes;
-			if (!*found) {
-				bytes = high > over ? high - over : 0;
-				bytes = bytes > low ? bytes : (low + high) / 2;
-				continue;
-			}
-		} else {
-			low = bytes;
-			*found = true;
-			*says = used;
-			memcpy(f->how, how, f->b.n * sizeof(*how));
-			if (k == 0)
-				break;
-		}
-		bytes = low + (high - low) / 2;
-	}
-	free(how);
-	return r;
-}
-
-/* Unit i in a cheaper way, where that still stays below. */
-static int relax(struct vc_budget_find *f, size_t i, uint64_t target, uint64_t *says,
-		 struct vc_error *err)
-{
-	const double *cost = f->b.at[i].cost;
-	uint8_t was = f->how[i], now = was;
-
-	for (uint8_t way = 0; way < VC_BUDGET_WAYS && now == was; way++) {
-		uint64_t used;
-
-		if (!f->b.can[way] || cost[way] >= cost[was] || f->replays >= f->enough)
-			continue;
-		f->how[i] = way;
-		VC_TRY(predict(f, f->how, target, &used, err));
-		if (used <= target && vc_budget_hosted(&f->b, f->how) <= f->b.host) {
-			now = way;
-			*says = used;
-		}
-	}
-	f->how[i] = now;
-	return VC_OK;
-}
-
-/* Where none of the cheapest stays below: the best that was played, or the same for all units,
- * which leaves fewer holes. */
-static int begin_from(struct vc_budget_find *f, uint64_t target, uint64_t *says, bool *found,
-		      struct vc_error *err)
-{
-	static const uint8_t same[] = { VC_BUDGET_PRODUCTS, VC_BUDGET_RECOMPUTE,
-					VC_BUDGET_RECOMPUTE_OFFLOAD, VC_BUDGET_OFFLOAD };
-
-	for (size_t k = 0; k < sizeof(same) && !*found; k++) {
-		if (f->found)
-			memcpy(f->how, f->best, f->b.n * sizeof(*f->how));
-		else
-			memset(f->how, same[k], f->b.n * sizeof(*f->how));
-		if ((!f->found && !f->b.can[same[k]]) ||
-		    vc_budget_hosted(&f->b, f->how) > f->b.host)
-			continue;
-		VC_TRY(predict(f, f->how, target, says, err));
-		*found = *says <= target;
-		if (f->found)
-			break;
-	}
-	return VC_OK;
-}
-
-/* Sums of bytes see no fragmentation, replays do: from the choice at hand on, unit by unit, the
- * dearest first. */
-static int improve(struct vc_budget_find *f, uint64_t target, uint64_t *says, bool *found,
-		   struct vc_error *err)
-{
-	bool *done = calloc(f->b.n, sizeof(*done));
-	int r = done ? VC_OK : vc_nomem(err, "a choice of modules");
-
-	if (r == VC_OK && !*found)
-		r = begin_from(f, target, says, found, err);
-	f->enough = f->replays + REPLAYS;
-	for (size_t k = 0; r == VC_OK && *found && k < f->b.n; k++) {
-		size_t top = SIZE_MAX;
-
-		for (size_t i = 0; i < f->b.n; i++)
-			if (!done[i] && (top == SIZE_MAX || f->b.at[i].cost[f->how[i]] >
-							    f->b.at[top].cost[f->how[top]]))
-				top = i;
-		done[top] = true;
-		r = relax(f, top, target, says, err);
-	}
-	free(done);
-	return r;
-}
+/* ---- choices in dry runs ---- */
 
 static int keep_it(struct vc_budget_find *f, const struct vc_kept *ran, uint64_t says,
 		   struct vc_error *err)
 {
-	double cost = cost_of(f);
+	double cost = vc_budget_costs(f);
 	struct vc_recording rec = { 0 };
 	uint64_t kept = 0, sent = 0;
 	int r;
@@ -373,22 +160,10 @@ static int keep_it(struct vc_budget_find *f, const struct vc_kept *ran, uint64_t
 	f->predicted = says;
 	f->host = sent > kept ? sent - kept : 0;
 	f->expandable = f->grows;
-	f->limit = f->limited ? limit_of(f, f->peak) : 0;
+	f->limit = f->limited ? vc_budget_limit(f, f->peak) : 0;
 	f->flushes = f->limited ? ran->flushes : 0;
 	f->empties = f->emptying;
 	memcpy(f->best, f->how, f->b.n * sizeof(*f->best));
-	return VC_OK;
-}
-
-static int next_choice(struct vc_budget_find *f, uint64_t target, uint64_t *says, bool *some,
-		       struct vc_error *err)
-{
-	VC_TRY(choose(f, target, says, some, err));
-	if (!f->limited || !f->found)
-		VC_TRY(improve(f, target, says, some, err));
-	if (*some && f->limited) /* what emptying costs it */
-		VC_TRY(predict(f, f->how, target, says, err));
-	*some = *some && (!f->found || cost_of(f) < f->cost);
 	return VC_OK;
 }
 
@@ -401,13 +176,13 @@ static int try_choices(struct vc_budget_find *f, struct vc_rehearsal *h, struct 
 	while (f->runs < f->on.ask->trials && f->runs < VC_BUDGET_TRIED) {
 		struct vc_kept ran;
 
-		VC_TRY(next_choice(f, target, &says, &some, err));
+		VC_TRY(vc_budget_next(f, target, &says, &some, err));
 		if (!some)
 			break;
 		VC_TRY(play(f, h, f->how, false, &ran, err));
 		f->tried[f->runs].predicted = says;
 		f->tried[f->runs].used = ran.used;
-		f->tried[f->runs++].cost = cost_of(f);
+		f->tried[f->runs++].cost = vc_budget_costs(f);
 		f->least = !ran.oom && ran.used < f->least ? ran.used : f->least;
 		if (!ran.oom && ran.used <= f->peak) {
 			VC_TRY(keep_it(f, &ran, says, err));
@@ -418,26 +193,19 @@ static int try_choices(struct vc_budget_find *f, struct vc_rehearsal *h, struct 
 			continue;
 		}
 		bad = says < bad ? says : bad;
-		target = f->limited ? target - target / REFUSED :
+		target = f->limited ? target - target / VC_BUDGET_REFUSED :
 			 says > ran.used - f->peak ? says - (ran.used - f->peak) : 0;
 	}
 	return VC_OK;
 }
 
-/* What it is held against: the fewest modules computed twice, evenly spread over all, that should
- * stay below. */
+/* What it is held against. */
 static int spread(struct vc_budget_find *f, struct vc_error *err)
 {
-	for (size_t m = 1; m <= f->b.n && !f->even; m++) {
-		uint64_t used;
+	uint64_t says;
 
-		for (size_t i = 0; i < f->b.n; i++)
-			f->how[i] = (i + 1) * m / f->b.n > i * m / f->b.n ? VC_BUDGET_RECOMPUTE :
-									  VC_BUDGET_KEEP;
-		VC_TRY(predict(f, f->how, f->peak, &used, err));
-		f->even = used <= f->peak;
-		f->uniform = vc_budget_cost(&f->b, f->how);
-	}
+	VC_TRY(vc_budget_even(f, f->peak, &says, &f->even, err));
+	f->uniform = vc_budget_cost(&f->b, f->how);
 	return VC_OK;
 }
 
@@ -453,7 +221,7 @@ static int measure_beside(struct vc_budget_find *f, struct vc_error *err)
 
 		if (!f->b.can[way])
 			continue;
-		VC_TRY(replay(f, &f->rec[way], UINT64_MAX, &used, err));
+		VC_TRY(vc_budget_replay(f, &f->rec[way], UINT64_MAX, &used, err));
 		uint64_t own = f->ran[way].used > used ? f->ran[way].used - used : 0;
 		beside = own > beside ? own : beside;
 		f->beside_least = own < f->beside_least ? own : f->beside_least;
@@ -561,7 +329,7 @@ static int prove_units(struct vc_budget_find *f, struct vc_rehearsal *h, struct 
 	if (f->found && f->cost <= 0)
 		return VC_OK;
 	VC_TRY(try_both(f, h, err));
-	if (!f->found || f->limit)
+	if (!f->found || f->limit || f->cost > VC_BUDGET_WORTH * f->bound)
 		VC_TRY(try_growing(f, h, err));
 	VC_TRY(spread(f, err));
 	f->floor = f->least < f->floor ? f->least : f->floor;

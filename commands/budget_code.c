@@ -81,7 +81,7 @@ static size_t say_way(struct vc_emit *e, const struct vc_budget *b, const uint8_
 	for (size_t i = 0; i < b->n; i++) {
 		const char *slash = strchr(b->at[i].name, '/');
 
-		if (how[i] != (uint8_t)way)
+		if (vc_budget_done(b, how, i) != way)
 			continue;
 		if (!n++) {
 			say_means(e, way, sends);

@@ -15,7 +15,7 @@ static void emit_units(struct vc_emit *e, const struct vc_budget *b, const uint8
 	for (size_t i = 0; i < b->n; i++) {
 		vc_emit_object(e, NULL, NULL);
 		vc_emit_text(e, "name", NULL, b->at[i].name);
-		vc_emit_text(e, "do", NULL, vc_budget_word[how[i]]);
+		vc_emit_text(e, "do", NULL, vc_budget_word[vc_budget_done(b, how, i)]);
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);

@@ -10,7 +10,7 @@ static size_t taken(const struct vc_budget_find *f, enum vc_budget_do way)
 	size_t n = 0;
 
 	for (size_t i = 0; f->found && i < f->b.n; i++)
-		n += f->best[i] == way;
+		n += vc_budget_done(&f->b, f->best, i) == way;
 	return n;
 }
 
@@ -184,7 +184,8 @@ static void say_unit(struct vc_emit *e, const struct vc_budget_find *f, size_t i
 
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "name", NULL, u->name);
-	vc_emit_text(e, "do", NULL, vc_budget_word[f->found ? f->best[i] : VC_BUDGET_KEEP]);
+	vc_emit_text(e, "do", NULL, vc_budget_word[f->found ? vc_budget_done(&f->b, f->best, i) :
+							VC_BUDGET_KEEP]);
 	vc_emit_array(e, "ways", NULL);
 	for (int way = VC_BUDGET_RECOMPUTE; way < VC_BUDGET_WAYS; way++) {
 		if (!f->b.can[way])

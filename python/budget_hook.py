@@ -71,6 +71,7 @@ class _Budget:
         self.tree = weakref.WeakKeyDictionary()  # module: [name, saved bytes, calls]
         self.saved, self.changing = set(), weakref.WeakSet()
         self.given = []  # what modules were called with: module, tensor, its version then
+        self.products, self.written = {}, weakref.WeakSet()  # results of products; modules in which one is changed in place
         self.mark = getattr(ctypes.CDLL(None), "vramcast_mark", None)
 
     def tell(self, what, number=None):
@@ -140,8 +141,10 @@ class _Budget:
 
         def _vramcast_backward(*args, **kwargs):
             if this.observes and this.saved:
-                for name in this.choose():
-                    this.tell("unit " + name)
+                for module in this.choose():
+                    this.tell("unit " + this.tree[module][0])
+                    if module in this.written:
+                        this.tell("inplace " + this.tree[module][0])
                 this.observes = False
             return backward(*args, **kwargs)
         self.torch.compile = _vramcast_compile
@@ -191,11 +194,38 @@ class _Budget:
                            if isinstance(t, torch.Tensor) and not t.is_inference()]
             if any(m in self.tree for m in self.state.above[:-1]):  # it is counted there
                 return original(layer, *args, **kwargs)
-            with torch.autograd.graph.saved_tensors_hooks(self.count, lambda tensor: tensor):
+            with torch.autograd.graph.saved_tensors_hooks(self.count, lambda tensor: tensor), self.watching():
                 return original(layer, *args, **kwargs)
         finally:
             if self.versions(layer) != before:
                 self.changing.add(layer)
+
+    def watching(self):
+        """A result of a product that is changed in place cannot be kept for a second time; autograd would not always tell."""
+        from torch.utils._python_dispatch import TorchDispatchMode
+        this = self
+
+        class _Watch(TorchDispatchMode):
+            def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+                out = op(*args, **(kwargs or {}))
+                this.watch(op, args, out)
+                return out
+
+            def __exit__(self, *what):
+                this.products.clear()
+                return super().__exit__(*what)
+        return _Watch()
+
+    def watch(self, op, args, out):
+        plain, schema = (self.torch.Tensor, self.torch.nn.Parameter), getattr(op, "_schema", None)
+        if getattr(op, "overloadpacket", op).__name__ in self.PRODUCTS:
+            for t in out if isinstance(out, (list, tuple)) else [out]:
+                if type(t) in plain and t.is_cuda:  # which keeps the storage, so that no other one takes its address
+                    self.products[t.untyped_storage().data_ptr()] = (t.untyped_storage(), list(self.state.above))
+        elif schema is not None and schema.is_mutable:
+            for t, a in zip(args, schema.arguments):
+                if type(t) in plain and a.alias_info is not None and a.alias_info.is_write:
+                    self.written.update(self.products.get(t.untyped_storage().data_ptr(), (0, ()))[1])
 
     def count(self, tensor):
         if type(tensor) is self.torch.Tensor and tensor.is_cuda and not (tensor.is_leaf and tensor.requires_grad):
@@ -232,7 +262,7 @@ class _Budget:
                 units[at:at + 1] = below
             else:
                 at += 1
-        return [called[m][0] for m in units if called[m][1] > self.LEAST * every and m not in self.changing]
+        return [m for m in units if called[m][1] > self.LEAST * every and m not in self.changing]
 
     def below(self, module, called):
         found = []

@@ -42,12 +42,19 @@ static const char *label_of(const struct vc_trace *t, const struct vc_event *e)
 	return e->label < t->meta->strings ? t->meta->string[e->label] : "";
 }
 
+enum vc_budget_do vc_budget_done(const struct vc_budget *b, const uint8_t *how, size_t i)
+{
+	return how[i] == VC_BUDGET_PRODUCTS && b->at[i].inplace ? VC_BUDGET_RECOMPUTE : how[i];
+}
+
 int vc_budget_units(struct vc_budget *b, const struct vc_trace *t, struct vc_error *err)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		const char *text = t->ev[i].kind == VC_EV_MARK ? label_of(t, &t->ev[i]) : "";
 
 		b->compiled |= !strcmp(text, "budget compiled");
+		if (b->n && !strncmp(text, "budget inplace ", 15)) /* of the one just named */
+			b->at[b->n - 1].inplace = true;
 		if (strncmp(text, "budget unit ", 12))
 			continue;
 		VC_HAVE(vc_vec_one(b->at, b->n), "the modules of a program", err);

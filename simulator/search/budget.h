@@ -12,6 +12,8 @@ extern const char *const vc_budget_word[VC_BUDGET_WAYS]; /* "keep", ...: methods
 
 struct vc_budget_unit {
 	char *name;
+	bool inplace; /* results of products are changed in place, so that they cannot be kept for a
+		       * second time: all of it is computed twice then */
 	/* Of each way: */
 	int64_t freed[VC_BUDGET_WAYS]; /* bytes given back until its backward pass */
 	double cost[VC_BUDGET_WAYS];   /* that it adds to a step */
@@ -46,6 +48,8 @@ struct vc_budget_run {
 /* The units that a run with {"observe": true} told of; none of a program that is not compiled:
  * VC_ENOSUP. */
 int vc_budget_units(struct vc_budget *b, const struct vc_trace *observed, struct vc_error *err);
+/* What is done with unit i by that choice. */
+enum vc_budget_do vc_budget_done(const struct vc_budget *b, const uint8_t *how, size_t i);
 /* What they keep, need and cost, from run[VC_BUDGET_WAYS]. A way whose run does not call the same
  * units can not be gone; that is VC_ENOSUP of recomputing. */
 int vc_budget_read(struct vc_budget *b, const struct vc_budget_run *run, struct vc_error *err);

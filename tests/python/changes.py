@@ -209,8 +209,26 @@ class DistributedDataParallel(torch.nn.Module):
 part = torch.nn.Module()
 part.forward = lambda x: torch.log.append("part")
 net.named_modules, net.forward = lambda: [("", net), ("part", part)], part
+class TorchDispatchMode:
+    __enter__ = lambda mode: torch.log.append("watched")
+    __exit__ = lambda mode, *what: None
+torch.sys.modules["torch.utils._python_dispatch"] = torch.types.SimpleNamespace(TorchDispatchMode=TorchDispatchMode)
 DistributedDataParallel(net)(x)
-print(*torch.log)''', "counted part", "", "VRAMCAST_BUDGET")
+print(*torch.log)''', "counted watched part", "", "VRAMCAST_BUDGET")
+made("a product that is changed in place is known by where it lies", '{"observe": true}', NET + '''
+hook = [c.cell_contents for c in torch.nn.Module._call_impl.__closure__ if type(c.cell_contents).__name__ == "_Budget"][0]
+new = torch.types.SimpleNamespace
+class Tensor(torch.Tensor):
+    is_cuda = True
+    def untyped_storage(self): return new(data_ptr=lambda: 7)
+torch.Tensor = torch.nn.Parameter = Tensor
+def op(name, mutable, written):
+    return new(__name__=name, _schema=new(is_mutable=mutable, arguments=[new(alias_info=new(is_write=written)), new(alias_info=None)]))
+hook.state.above, found = [net], []
+for name, mutable, written in (("add_", True, True), ("bmm", False, False), ("mul", False, True), ("out", True, False), ("add_", True, True)):
+    hook.watch(op(name, mutable, written), (Tensor(), Tensor()), (Tensor(), 3))
+    found.append(net in hook.written)
+print(*found)''', "False False False False True", "", "VRAMCAST_BUDGET")
 made("a program that does not compile", '{"share": 40, "units": []}', NET + "net(x)", "", "", "VRAMCAST_BUDGET")
 print(f"1..{n}")
 sys.exit(bad)

@@ -136,6 +136,19 @@ static void the_host_has_an_end(void **unused)
 	assert_true(vc_budget_hosted(&b, how) == 80);
 }
 
+static void products_in_place(void **unused)
+{
+	struct vc_budget_unit at[2] = { { .name = NULL }, { .inplace = true } };
+	const struct vc_budget b = { .at = at, .n = 2 };
+	const uint8_t how[] = { VC_BUDGET_PRODUCTS, VC_BUDGET_PRODUCTS };
+	const uint8_t kept[] = { VC_BUDGET_KEEP, VC_BUDGET_KEEP };
+
+	(void)unused;
+	assert_int_equal(vc_budget_done(&b, how, 0), VC_BUDGET_PRODUCTS);
+	assert_int_equal(vc_budget_done(&b, how, 1), VC_BUDGET_RECOMPUTE);
+	assert_int_equal(vc_budget_done(&b, kept, 1), VC_BUDGET_KEEP);
+}
+
 /* So many that not all partial choices are kept: 18 modules, of which each gives back what no sum
  * of others does. */
 static void a_bound_of_too_many(void **unused)
@@ -441,6 +454,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_choice_is_cheaper),
+		cmocka_unit_test(products_in_place),
 		cmocka_unit_test(a_bound_of_too_many),
 		cmocka_unit_test(the_host_has_an_end),
 		cmocka_unit_test(runs_say_what_modules_need),

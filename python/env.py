@@ -7,12 +7,14 @@ PyTorch itself comes without the libraries of CUDA, whose place the null GPU tak
 asked for plans, and with its torchvision. Packages come from where pip and uv are told to look."""
 import hashlib
 import importlib.metadata
+import importlib.util
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import urllib.request
 
 OURS = ("nvidia-", "triton", "cuda-")  # what the null GPU stands for, and what is large
@@ -36,18 +38,30 @@ def bytes_of(url):
         return 0
 
 
-def pip_for(python):
-    """The pip of this Python where it can install for another (22.3): a copy for each environment takes seconds. Else theirs."""
-    try:
-        can = tuple(int(n) for n in importlib.metadata.version("pip").split(".")[:2]) >= (22, 3)
-    except (importlib.metadata.PackageNotFoundError, ValueError):
-        can = False
-    return [sys.executable, "-m", "pip", "--python", python] if can else [python, "-m", "pip"]
+class Pip:
+    """The pip of this Python (22.3 and later), run by another: a copy for each environment takes seconds, and `pip --python` starts
+    itself twice. Else theirs."""
+
+    def __init__(self, python):
+        self.python, self.ours = python, False
+        try:
+            self.ours = tuple(int(n) for n in importlib.metadata.version("pip").split(".")[:2]) >= (22, 3)
+            self.at = os.path.dirname(importlib.util.find_spec("pip").origin)
+        except (importlib.metadata.PackageNotFoundError, ValueError, AttributeError):
+            pass
+
+    def __call__(self, *words, **more):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.environ.get("PYTHONPATH")
+            if self.ours:
+                os.symlink(self.at, os.path.join(folder, "pip"))
+                path = folder + (os.pathsep + path if path else "")
+            return run(self.python, "-m", "pip", "install", "--quiet", *words, env={**os.environ, "PYTHONPATH": path or ""}, **more)
 
 
 def plan(pip, *requirements, **more):
     """What pip would install for them: [(name, version, url, requirements)]."""
-    report = run(*pip, "install", "--quiet", "--dry-run", "--report", "-", *requirements, stdout=subprocess.PIPE, **more).stdout
+    report = pip("--dry-run", "--report", "-", *requirements, stdout=subprocess.PIPE, **more).stdout
     return [(re.sub("[-_.]+", "-", i["metadata"]["name"]).lower(), i["metadata"]["version"], i["download_info"]["url"],
              i["metadata"].get("requires_dist", []))
             for i in json.loads(report)["install"]]
@@ -70,9 +84,9 @@ class Torch:
         self.path = self.python
 
     def plan(self):
-        pip = self.pip = pip_for(self.python)
+        pip = self.pip = Pip(self.python)
         run(*([self.uv, "venv", "--quiet", "--seed", "--python", sys.executable, self.here] if self.uv else
-              [sys.executable, "-m", "venv", *(["--without-pip"] if pip[0] == sys.executable else []), self.here]))
+              [sys.executable, "-m", "venv", *(["--without-pip"] if pip.ours else []), self.here]))
         wanted = self.version if self.version.endswith(".whl") else f"torch=={self.version}" + (".*" if self.version.count(".") < 2 else "")
         try:  # with the torchvision that was built for it: another one ends the process
             rows = plan(pip, "--ignore-installed", wanted, "torchvision", stderr=subprocess.DEVNULL)
@@ -89,10 +103,13 @@ class Torch:
         self.bytes = sum(map(bytes_of, [url] + [row[2] for row in more]))
 
     def make(self):
-        install = ([self.uv, "pip", "install", "--quiet", "--python", self.python] if self.uv else
-                   [*self.pip, "install", "--quiet"])
-        run(*install, *self.rest, "numpy", *(["pillow"] if any("torchvision" in a for a in self.alone) else []))
-        run(*install, "--no-deps", self.wanted, *self.alone)
+        def install(*words):
+            if self.uv:
+                run(self.uv, "pip", "install", "--quiet", "--python", self.python, *words)
+            else:
+                self.pip(*words)
+        install(*self.rest, "numpy", *(["pillow"] if any("torchvision" in a for a in self.alone) else []))
+        install("--no-deps", self.wanted, *self.alone)
         site = run(self.python, "-c", "import site; print(site.getsitepackages()[0])", stdout=subprocess.PIPE).stdout.strip()
         with open(os.path.join(site, "vramcast_behind.pth"), "w") as file:
             file.write(BEHIND)
@@ -106,13 +123,13 @@ class Package:
         self.here = self.path = os.path.join(folder, f"{self.wanted}-{hashlib.sha256(python.encode()).hexdigest()[:8]}")
 
     def plan(self):
-        rows = [row for row in plan([sys.executable, "-m", "pip", "--python", self.python], self.wanted)
+        rows = [row for row in plan(Pip(self.python), self.wanted)
                 if row[0] == re.sub("[-_.]+", "-", self.wanted.split("==")[0]).lower() or not re.match("(?i)torch(vision|audio)?$|triton|(nvidia|cuda)[-_]", row[0])]
         self.all = [f"{name}=={version}" for name, version, _, _ in rows] or [self.wanted]
         self.exact, self.what, self.bytes = self.wanted, " ".join(self.all), sum(bytes_of(row[2]) for row in rows)
 
     def make(self):
-        run(sys.executable, "-m", "pip", "--python", self.python, "install", "--quiet", "--no-deps", "--target", self.here, *self.all)
+        Pip(self.python)("--no-deps", "--target", self.here, *self.all)
 
 
 def need(wanted):

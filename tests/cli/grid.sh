@@ -83,12 +83,13 @@ if "$py" -c 'import venv, ensurepip' 2> /dev/null; then
 	mkdir "$TMP/wheels"; PYTHONPATH=$OLDPWD/tests/support "$py" - "$TMP/wheels" "$TMP/site/torch/lib/libtorch_cuda.so" << 'P'
 from wheels import wheel
 init = "import types\n__version__ = '%s'\n_C = types.SimpleNamespace()\nbackends = types.SimpleNamespace(cuda=types.SimpleNamespace(is_built=lambda: False))\n"
-for version in ("2.8.0", "2.9.1"):
+for version, vision in ("2.8.0", "0.23.0"), ("2.9.1", "0.24.1"):
     wheel("torch", version, {"torch/__init__.py": init % version})
+    wheel("torchvision", vision, {"torchvision/__init__.py": ""}, ["torch==" + version])
 for version in ("1.0", "2.0"):
     wheel("layers", version, {"layers.py": f"wide = {version}\n"}, ["helper==" + version, "torch", "nvidia-big==1"])
     wheel("helper", version, {"helper.py": f"version = '{version}'\n"})
-wheel("numpy", "1.0", {"numpy/__init__.py": ""}); wheel("nvidia_big", "1", {"nvidia_big.py": ""})
+wheel("numpy", "1.0", {"numpy/__init__.py": ""}); wheel("pillow", "1.0", {"PIL/__init__.py": ""}); wheel("nvidia_big", "1", {"nvidia_big.py": ""})
 P
 	printf 'import os, sys\nimport torch, layers, helper\nassert float(helper.version) == layers.wide\nbatch = int(2 * layers.wide) + (torch.__version__ == "2.9.1")\nos.environ["LD_LIBRARY_PATH"] += ":%s"\nos.execv("%s", ["train", "--batch", str(batch)])\n' "$LD_LIBRARY_PATH" "$train" > versions.py
 	"$py" -m venv --without-pip "$TMP/u"

@@ -26,7 +26,9 @@ printf '{"arrival": 0, "prompt": [["sys", 512], ["a", 488]], "output": 50}\n{"ar
 printf '{"timestamp": 5000, "input_length": 1000, "output_length": 50, "hash_ids": [7, 8]}\n{"timestamp": 5100, "input_length": 900, "output_length": 60, "hash_ids": [7, 9]}\n' > "$TMP/mooncake.jsonl"
 printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 23:59:59.95,1000,50\n2023-11-17 00:00:00.05,900,60\n' > "$TMP/azure.csv"
 "$VRAMCAST" serve "$TMP/two.csv" --blocks 200 > "$TMP/a"
+"$VRAMCAST" serve "$TMP/two.csv" --blocks 200 --csv > "$TMP/steps"
 for f in two.jsonl mooncake.jsonl; do
+	"$VRAMCAST" serve "$TMP/$f" --blocks 200 --csv | cmp -s - "$TMP/steps" && pass "$f: at the same times" || fail "$f: at the same times"
 	"$VRAMCAST" serve "$TMP/$f" --blocks 200 | cmp -s - "$TMP/a" && pass "$f says the same" || fail "$f" "$("$VRAMCAST" serve "$TMP/$f" --blocks 200 2>&1 | diff "$TMP/a" -)"
 done
 run serve "$TMP/azure.csv" --blocks 200 --no-prefix-caching; a=$out

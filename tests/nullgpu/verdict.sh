@@ -119,6 +119,13 @@ check "... in JSON" says "r['held_together'] == 1022 << 20 and r['peak_together'
 program "$(many 20 0)" --capacity 1020MiB
 expect "one after the other they do not meet" 0
 check "... and nothing is said of both" says "'peak_together' not in r"
+program '
+import time
+if os.fork() == 0:
+    ctypes.CDLL("libcudart.so.12").cudaSetDevice(1); ask(20); time.sleep(0.3); os._exit(0)
+ask(20); time.sleep(0.3); os.wait()' --capacity 1020MiB --devices 2
+expect "nor do two at once on two cards" 0
+check "... as each has its own" says "'peak_together' not in r and sorted(x['device'] for x in p) == [0, 1]"
 program 'import subprocess
 ask(20)
 try: subprocess.run(["/nowhere"])

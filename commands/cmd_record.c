@@ -607,7 +607,7 @@ static int describe(const struct config *c, size_t argc, char **argv, struct vc_
 static int run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	struct run r = { .cfg = config };
-	int rc = check(r.cfg, argc, &con->err), code = 125;
+	int rc = check(r.cfg, argc, &con->err), code = 125, before = getpriority(PRIO_PROCESS, 0);
 
 	if (rc == 0 && argc && r.cfg->describe)
 		return describe(r.cfg, argc, argv, &con->err);
@@ -629,6 +629,8 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 		}
 	}
 	release(&r);
+	if (getpriority(PRIO_PROCESS, 0) < before) /* not for what a dry run starts next */
+		setpriority(PRIO_PROCESS, 0, before);
 	return rc < 0 ? rc : code;
 }
 

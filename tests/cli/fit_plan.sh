@@ -140,10 +140,12 @@ expect "each with its interval" 0 '^ +1 +2 +[0-9.]+ ms +0\.[0-9]+ \([0-9.]+ \.\.
 expect "of how many tokens a step" 0 '^Days and cost of 1,000,000,000 tokens, 64 samples a step, each of 512\.$'
 # Of a pipeline each stage is played, and no other rank.
 cat > "$TMP/stages.py" <<'PY'
+import os
 import sys
 import torch
 import torch.distributed as dist
 pp = int(sys.argv[1])
+assert os.nice(0) >= 0 # of each rank, though the recorder goes first
 dist.init_process_group("nccl")
 n = dist.get_world_size() // pp
 lines = [list(range(i, n * pp, n)) for i in range(n)]

@@ -31,6 +31,16 @@ run fit --find plan --world 4 -g $card --trials 3 --json -- ./spread {tp} {pp} 4
 run fit --find plan --world 4 -g $card --vary micro=1,2,4 -- ./spread {tp} {pp} {micro}
 run fit --find plan --world 2 -g $card -- ./spread 1 4 {tp}
 expect "a program that runs with none" 1 '' 'ran with none of'
+# The program names its ranks that differ; that in the middle needs most.
+cat > stages <<SH
+#!/bin/sh
+[ "\$1" = 1 ] || [ -z "\$VRAMCAST_NULL_ROLES" ] || printf '0 first of all\n1 middle\n2 last\n' > "\$VRAMCAST_NULL_ROLES"
+case \$RANK in 1) exec "$train" --batch 20;; 2) exec "$train" --batch 14;; *) exec "$train" --batch 8;; esac
+SH
+chmod +x stages
+run fit --find plan --world 4 -g $card -- ./stages {pp}
+expect "of several ranks that which needs most is said" 0 '^ +2 +2 +- +2.22 GiB +9.54 GiB +1 +fits$'
+expect "of one that one" 0 '^ +1 +4 +- +1.05 GiB +10.71 GiB +0 +fits$'
 # What does not run shows the same of its multiples, where a divisor runs; all others are tried.
 cat > refuses <<SH
 #!/bin/sh

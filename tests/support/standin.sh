@@ -1,6 +1,6 @@
 # standin.sh - sourced behind tap.sh: $train, a program in C on a stand-in for PyTorch's allocator
 # (tests/tracer/torch_standin/train.c) that a dry run runs, and how often it ran.
-command -v cc > /dev/null || { skip "a program on the stand-in" "no cc"; finish; exit; }
+own cc || { skip "a program on the stand-in" "no cc for ${ARCH:-this machine}"; finish; exit; }
 py=$(python3 -c 'import sys; print(sys.executable)') || { skip "a program on the stand-in" "no python3"; finish; exit; }
 B=$PWD/${BUILD:-build}; case $VRAMCAST in /*) ;; *) VRAMCAST=$PWD/$VRAMCAST ;; esac
 mkdir -p "$TMP/site/torch/lib" "$TMP/own"; : > "$TMP/site/torch/__init__.py"

@@ -6,7 +6,7 @@
 
 #include "common/vec.h"
 
-enum { MOST = 4096, JOINED = 8, ROW = 10, ROWS = 3 };
+enum { MOST = 4096, JOINED = 16, ROW = 10, ROWS = 3 };
 enum { HIGH = 3600, LEFT = 800, ASIDE = 1700, DOT = 40 };
 
 struct point { const struct vc_result *r; int x, y; bool best; };

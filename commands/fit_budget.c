@@ -333,6 +333,7 @@ static int prove_units(struct vc_budget_find *f, struct vc_rehearsal *h, struct 
 		VC_TRY(try_growing(f, h, err));
 	VC_TRY(spread(f, err));
 	f->floor = f->least < f->floor ? f->least : f->floor;
+	f->bound = f->found && f->cost < f->bound ? f->cost : f->bound; /* what runs show, wins */
 	return VC_OK;
 }
 

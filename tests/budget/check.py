@@ -96,7 +96,7 @@ def say(row):
     if row.get("added_ns") is not None:
         line += ", %+.3g ms (%.3g .. %.3g)" % tuple(row[k] / 1e6 for k in ("added_ns", "added_low_ns", "added_high_ns"))
     if row["units"] and row["unit"] == "ns":
-        line += ", counted %.3g, at least %.3g" % (row["extra"] / 1e6, row["bound"] / 1e6)
+        line += ", counted %.3g" % (row["extra"] / 1e6) + (", at least %.3g" % (row["bound"] / 1e6) if row["bound"] is not None else "")
     if row.get("uniform"):
         line += ", uniform %.3g" % (row["uniform"] / 1e6)
     if "equal" in row:

@@ -71,7 +71,7 @@ class _Budget:
         self.tree = weakref.WeakKeyDictionary()  # module: [name, saved bytes, calls]
         self.saved, self.changing = set(), weakref.WeakSet()
         self.given = []  # what modules were called with: module, tensor, its version then
-        self.products, self.written = {}, weakref.WeakSet()  # results of products; modules in which one is changed in place
+        self.results, self.written = {}, weakref.WeakSet()  # results of products; modules in which one is changed in place
         self.mark = getattr(ctypes.CDLL(None), "vramcast_mark", None)
 
     def tell(self, what, number=None):
@@ -212,7 +212,7 @@ class _Budget:
                 return out
 
             def __exit__(self, *what):
-                this.products.clear()
+                this.results.clear()
                 return super().__exit__(*what)
         return _Watch()
 
@@ -221,11 +221,11 @@ class _Budget:
         if getattr(op, "overloadpacket", op).__name__ in self.PRODUCTS:
             for t in out if isinstance(out, (list, tuple)) else [out]:
                 if type(t) in plain and t.is_cuda:  # which keeps the storage, so that no other one takes its address
-                    self.products[t.untyped_storage().data_ptr()] = (t.untyped_storage(), list(self.state.above))
+                    self.results[t.untyped_storage().data_ptr()] = (t.untyped_storage(), list(self.state.above))
         elif schema is not None and schema.is_mutable:
             for t, a in zip(args, schema.arguments):
                 if type(t) in plain and a.alias_info is not None and a.alias_info.is_write:
-                    self.written.update(self.products.get(t.untyped_storage().data_ptr(), (0, ()))[1])
+                    self.written.update(self.results.get(t.untyped_storage().data_ptr(), (0, ()))[1])
 
     def count(self, tensor):
         if type(tensor) is self.torch.Tensor and tensor.is_cuda and not (tensor.is_leaf and tensor.requires_grad):

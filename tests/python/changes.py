@@ -228,7 +228,8 @@ hook.state.above, found = [net], []
 for name, mutable, written in (("add_", True, True), ("bmm", False, False), ("mul", False, True), ("out", True, False), ("add_", True, True)):
     hook.watch(op(name, mutable, written), (Tensor(), Tensor()), (Tensor(), 3))
     found.append(net in hook.written)
-print(*found)''', "False False False False True", "", "VRAMCAST_BUDGET")
+print(*found, all(callable(getattr(hook, w)) for w in ("keep", "recompute", "products", "offload", "recompute_offload")))''',
+     "False False False False True True", "", "VRAMCAST_BUDGET")
 made("a program that does not compile", '{"share": 40, "units": []}', NET + "net(x)", "", "", "VRAMCAST_BUDGET")
 print(f"1..{n}")
 sys.exit(bad)

@@ -22,6 +22,7 @@ struct vc_way {
 	uint64_t more;          /* bytes of used that only a replay of all of them takes */
 	bool whole;             /* time and more are of all */
 	bool begun, open;       /* a trial has begun; it is worth one */
+	bool early;             /* it stopped before it asked for device memory */
 	/* Of what failed: the degree that does it, which it ran with; layouts left out for that. */
 	int by;
 	uint64_t beside; size_t refuses;

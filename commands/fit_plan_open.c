@@ -82,10 +82,10 @@ static bool is_wide(const struct vc_way *w)
 	return w->l.at[VC_EP] > w->l.at[VC_DP] * w->l.at[VC_CP];
 }
 
-/* It came to its end, or as far as its steps were asked for. */
-static bool has_run(const struct vc_way *w)
+/* It came to its end, or as far as its steps were asked for, or at least past where `o` stopped. */
+static bool has_passed(const struct vc_way *w, const struct vc_way *o)
 {
-	return w->end == VC_WAY_RAN && w->verdict != VC_OOM;
+	return w->end == VC_WAY_RAN && (w->verdict != VC_OOM || o->early);
 }
 
 /* Every degree is a multiple of that of `o`: what does not divide by one does not by the other. */
@@ -127,7 +127,7 @@ static bool shows_width(const struct vc_ways *f, const struct vc_way *o)
 	for (size_t i = 0; i < f->n; i++) {
 		const struct vc_way *w = &f->way[i];
 
-		if (!has_run(w) || w->l.with != o->l.with)
+		if (!has_passed(w, o) || w->l.with != o->l.with)
 			continue;
 		if (is_wide(w))
 			return false;
@@ -144,7 +144,7 @@ static void show_degree(const struct vc_ways *f, struct vc_way *o)
 		const struct vc_way *w = &f->way[i];
 		int by = difference(w, o);
 
-		if (!has_run(w))
+		if (!has_passed(w, o))
 			continue;
 		if (is_multiple(w, o)) {
 			o->by = VC_WAY_NOT_SHOWN;

@@ -26,11 +26,13 @@ static int read_report(const char *path, struct vc_way *w, struct vc_error *err)
 
 	for (const struct vc_value *v = runs ? runs->first : NULL; v; v = v->next) {
 		const char *verdict = vc_value_text(v, "verdict");
+		const char *how = vc_value_text(vc_value_get(v, "ended"), "how");
 		int is = verdict ? vc_verdict_by_name(verdict) : VC_OOM;
 		uint64_t used = 0, rank = 0;
 
 		vc_value_count(vc_value_get(v, "peak_used"), &used);
 		vc_value_count(vc_value_get(v, "rank"), &rank);
+		w->early |= how && !strcmp(how, "before_memory");
 		if (is > (int)w->verdict)
 			w->verdict = (enum vc_verdict)is;
 		if (!w->roles++ || used > w->used) {

@@ -66,6 +66,17 @@ run fit --find plan --world 16 -j 1 -g $card -- ./refuses {tp} {pp} {ep} samples
 expect "what the latter spares is said" 0 '^15 need not be tried: like tp=4 pp=1 ep=8 dp=4, which did not run, they have experts over'
 run fit --find plan --world 16 -j 1 -g $card -- ./refuses {tp} {pp} {ep} experts
 expect "so is the former" 0 '^11 need not be tried: each degree is a multiple of that of tp=1 pp=1 ep=8 dp=16, which did not run; with ep=4 it did'
+# One that ran out of memory came past where another stopped, if that was before it asked for any.
+printf '#!/bin/sh\n[ "$2" -le 2 ] || exit 7\nexec "%s" --batch 400\n' "$train" > early
+printf '#!/bin/sh\n[ "$2" -le 2 ] || { "%s" --batch 1; exit 7; }\nexec "%s" --batch 400\n' "$train" "$train" > late
+chmod +x early late
+for what in early late; do
+	run fit --find plan --world 16 -j 1 -g $card --json -- ./$what 1 {pp}
+	check "what stops $what" test "$(python3 -c "import json, sys
+print(*sorted((p['pp'], p['verdict'], p['refuses']) for p in json.load(sys.stdin)['plans']))" <<< "$out")" = "$(
+		[ $what = early ] && echo "(1, 'oom', None) (2, 'oom', None) (4, None, 2)" ||
+			echo "(1, 'oom', None) (2, 'oom', None) (4, None, None) (8, None, None) (16, None, None)")"
+done
 run fit --find anything -g $card -- "$train" --batch 400
 expect "what would help a run that does not fit" 3 '39.20 GiB reserved, 11.76 GiB on the card: oom'
 run fit --find budget -g $card -- "$train" --batch 4

@@ -2,6 +2,7 @@
 /* cmd_plot_lines.c - results that sweep and sim wrote as JSON, read back. */
 #include "commands/cmd_plot_lines.h"
 
+#include "commands/fit_plan.h"
 #include "common/format.h"
 #include "common/param.h"
 #include "common/value.h"
@@ -196,16 +197,16 @@ static int read_run(const struct vc_value *run, struct vc_result *r, struct line
 /* "tp=2 pp=1 dp=4 micro=1" */
 static int read_layout(const struct vc_value *plan, struct vc_result *r, struct vc_error *err)
 {
-	static const char *const names[] = { "tp", "cp", "pp", "ep", "dp" };
 	const struct vc_value *with = vc_value_get(plan, "with");
 	char text[200];
 	size_t n = 0;
 	uint64_t degree;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (vc_value_count(vc_value_get(plan, names[i]), &degree) && degree > 1)
+	for (size_t i = 0; i < VC_LAYOUT_NAMES; i++)
+		if (vc_value_count(vc_value_get(plan, vc_layout_names[i]), &degree) && degree > 1)
 			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s=%llu",
-					      n ? " " : "", names[i], (unsigned long long)degree);
+					      n ? " " : "", vc_layout_names[i],
+					      (unsigned long long)degree);
 	for (const struct vc_value *v = with ? with->first : NULL; v && n < sizeof(text);
 	     v = v->next)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s=%s", n ? " " : "", v->key,

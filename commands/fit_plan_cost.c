@@ -105,7 +105,7 @@ void vc_ways_cost_say(struct vc_emit *e, const struct vc_ways *f, const struct v
 	static const char *const days[] = { "days", "days_low", "days_high" };
 	static const char *const cost[] = { "cost", "cost_low", "cost_high" };
 	const uint64_t ns[] = { w->time.step_ns, w->time.low_ns, w->time.high_ns };
-	bool known = w->end == VC_WAY_RAN && w->verdict != VC_OOM && w->time.step_ns;
+	bool known = w->end == VC_WAY_RAN && w->time.step_ns;
 	double tokens, took[3] = { 0 }, price[3] = { 0 };
 
 	if (isnan(f->ask->tokens))

@@ -12,15 +12,14 @@ static void set_paces(struct vc_ways *f)
 	double least = INFINITY;
 
 	for (size_t i = 0; i < f->n; i++)
-		if (f->way[i].flops > 0 && f->way[i].time.step_ns && f->way[i].verdict != VC_OOM)
+		if (f->way[i].flops > 0 && f->way[i].time.step_ns)
 			least = fmin(least, f->way[i].flops);
 	for (size_t i = 0; i < f->n; i++) {
 		struct vc_way *w = &f->way[i];
 		double more = !f->by_batch && w->flops > SAME * least ? w->flops / least : 1;
 
 		w->pace = w->time.step_ns ? (double)w->time.step_ns / more : INFINITY;
-		/* what ran out was not played to its end, nor by all ranks */
-		w->l.own = w->verdict != VC_OOM ? w->within[0] / more : 0;
+		w->l.own = w->within[0] / more;
 		w->l.waits = w->within[0] > 0 ? fmax(0, w->within[1] / w->within[0] - 1) : 0;
 	}
 }
@@ -197,13 +196,18 @@ static bool is_doubtful(const struct vc_ways *f, const struct vc_way *w)
 	return false;
 }
 
-void vc_ways_mark(struct vc_ways *f)
+/* What the runs so far show; as fastest. */
+static double look(struct vc_ways *f, double *step)
 {
-	double step, best;
-
 	set_paces(f);
 	find_causes(f);
-	best = fastest(f, &step);
+	return fastest(f, step);
+}
+
+void vc_ways_mark(struct vc_ways *f)
+{
+	double step, best = look(f, &step);
+
 	for (size_t i = 0; i < f->n; i++) {
 		struct vc_way *w = &f->way[i];
 
@@ -248,11 +252,8 @@ double vc_ways_save(const struct vc_ways *f, const struct vc_way *w)
 
 void vc_ways_count(struct vc_ways *f)
 {
-	double step, best;
+	double step, best = look(f, &step);
 
-	set_paces(f);
-	find_causes(f);
-	best = fastest(f, &step);
 	for (size_t i = 0; i < f->n; i++) {
 		const struct vc_way *w = &f->way[i];
 		struct vc_way *by = refuser(f, w);

@@ -182,8 +182,10 @@ static int try_some(const struct vc_ways *f, const char *folder, struct vc_way *
 	if (w->end == VC_WAY_RAN)
 		VC_TRY(read_report(report, w, err));
 	VC_TRY(read_times(f, folder, w, err));
-	if (w->verdict == VC_OOM)
-		w->time = (struct vc_timing){ .step_ns = 0 }; /* of no whole step */
+	if (w->verdict == VC_OOM) { /* not played to its end, nor by all ranks */
+		w->time = (struct vc_timing){ .step_ns = 0 };
+		w->within[0] = w->within[1] = 0;
+	}
 	/* an error of its own says nothing about memory */
 	if (w->code && w->verdict == VC_FITS)
 		w->end = VC_WAY_FAILED;

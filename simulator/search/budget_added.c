@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "common/hash.h"
 #include "common/vec.h"
 #include "simulator/search/budget_times.h"
 #include "simulator/time/time.h"
@@ -16,11 +17,10 @@ struct sort { uint64_t key; double ns, doubt; const char *unknown; };
 
 VC_COMPARE(by_key, struct sort, VC_ORDER(x->key, y->key))
 
-static uint64_t hash(const char *text, uint64_t h)
+/* salt: so that equal texts of two kinds differ. */
+static uint64_t key_of(const char *text, uint64_t salt)
 {
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 1099511628211u; /* FNV-1a */
-	return h;
+	return vc_hash_bytes(text, strlen(text)) + salt;
 }
 
 static struct sort sort_of(const struct vc_profile *p, const struct vc_beat *b, double sign)
@@ -29,31 +29,26 @@ static struct sort sort_of(const struct vc_profile *p, const struct vc_beat *b, 
 	struct vc_kernel_work w;
 
 	if (b->kind != VC_OP_KERNEL || !vc_kernel_work_parse(b->work, &w)) {
-		s.key = hash(b->name, b->kind + 1);
+		s.key = key_of(b->name, b->kind + 1u);
 		s.unknown = b->kind == VC_OP_KERNEL ? b->name : NULL;
 		return s;
 	}
 	bool whole = w.flops > 0 || w.kind == VC_WORK_COLLECTIVE || w.kind == VC_WORK_GRAPH;
 	struct vc_costs c = vc_speeds_cost(p->speeds, p->card, &w, b->name);
 
-	s.key = whole ? hash(b->work, 0) : hash(w.type, 1469 + w.kind);
+	s.key = whole ? key_of(b->work, 0) : key_of(w.type, w.kind);
 	s.doubt = c.ns > 0 ? c.doubt : 0.5;
 	if (!vc_kernel_work_is_known(&w) && !vc_speeds_have(p->speeds, p->card, &w, b->name)) {
-		s.key = hash(b->name, 0);
+		s.key = key_of(b->name, 0);
 		s.unknown = b->name;
 	}
 	return s;
 }
 
-static double kernels_of(const struct vc_profile *p, double sign, struct sort *at)
+static void kernels_of(const struct vc_profile *p, double sign, struct sort *at)
 {
-	double sum = 0;
-
-	for (size_t i = 0; i < p->beats; i++) {
+	for (size_t i = 0; i < p->beats; i++)
 		at[i] = sort_of(p, &p->beat[i], sign);
-		sum += p->beat[i].ns;
-	}
-	return sum;
 }
 
 /* The sums of each sort, from least to most; what nobody knows of. */

@@ -34,8 +34,8 @@ struct vc_way {
 
 enum { VC_WAY_INTERRUPTED = 130 };
 
-/* vc_way.by besides a degree: nothing shows it; experts over more ranks than have samples. */
-enum { VC_WAY_NOT_SHOWN = VC_LAYOUT_NAMES, VC_WAY_WIDE };
+/* vc_way.by besides a degree: nothing shows it. */
+enum { VC_WAY_NOT_SHOWN = VC_LAYOUT_NAMES };
 
 struct vc_ways {
 	const struct vc_fit_ask *ask;

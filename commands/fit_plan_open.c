@@ -76,11 +76,6 @@ static bool is_too_large(const struct vc_ways *f, const struct vc_way *w)
 	return false;
 }
 
-static bool is_wide(const struct vc_way *w)
-{
-	return w->l.at[VC_EP] > w->l.at[VC_DP] * w->l.at[VC_CP];
-}
-
 /* It came to its end, or as far as its steps were asked for, or at least past where `o` stopped. */
 static bool has_passed(const struct vc_way *w, const struct vc_way *o)
 {
@@ -97,12 +92,6 @@ static bool is_multiple(const struct vc_way *w, const struct vc_way *o)
 	return all;
 }
 
-/* Have both experts over more ranks than there are with samples of their own? */
-static bool is_wide_too(const struct vc_way *w, const struct vc_way *o)
-{
-	return w->l.with == o->l.with && is_wide(w) && is_wide(o);
-}
-
 /* The one degree, but for data, by which they differ; VC_DP: not one. */
 static int difference(const struct vc_way *w, const struct vc_way *o)
 {
@@ -116,24 +105,6 @@ static int difference(const struct vc_way *w, const struct vc_way *o)
 		name = i;
 	}
 	return name;
-}
-
-/* It failed with its experts so wide. Do as many run elsewhere, and the rest of it with fewer? */
-static bool shows_width(const struct vc_ways *f, const struct vc_way *o)
-{
-	bool many = false, rest = false;
-
-	for (size_t i = 0; i < f->n; i++) {
-		const struct vc_way *w = &f->way[i];
-
-		if (!has_passed(w, o) || w->l.with != o->l.with)
-			continue;
-		if (is_wide(w))
-			return false;
-		many = many || w->l.at[VC_EP] % o->l.at[VC_EP] == 0;
-		rest = rest || difference(w, o) == VC_EP;
-	}
-	return is_wide(o) && many && rest;
 }
 
 /* It failed, and ran with a divisor of one degree. */
@@ -164,11 +135,7 @@ static void find_causes(struct vc_ways *f)
 		struct vc_way *o = &f->way[i];
 
 		o->by = VC_WAY_NOT_SHOWN;
-		if (o->end != VC_WAY_FAILED)
-			continue;
-		if (shows_width(f, o))
-			o->by = VC_WAY_WIDE;
-		else
+		if (o->end == VC_WAY_FAILED)
 			show_degree(f, o);
 	}
 }
@@ -180,7 +147,7 @@ static struct vc_way *refuser(struct vc_ways *f, const struct vc_way *w)
 		struct vc_way *o = &f->way[i];
 
 		if (o->end == VC_WAY_FAILED && o->by != VC_WAY_NOT_SHOWN &&
-		    (o->by == VC_WAY_WIDE ? is_wide_too(w, o) : is_multiple(w, o)))
+		    is_multiple(w, o))
 			return o;
 	}
 	return NULL;
@@ -190,8 +157,7 @@ static struct vc_way *refuser(struct vc_ways *f, const struct vc_way *w)
 static bool is_doubtful(const struct vc_ways *f, const struct vc_way *w)
 {
 	for (size_t i = 0; i < f->n; i++)
-		if (f->way[i].end == VC_WAY_FAILED &&
-		    (is_multiple(w, &f->way[i]) || is_wide_too(w, &f->way[i])))
+		if (f->way[i].end == VC_WAY_FAILED && is_multiple(w, &f->way[i]))
 			return true;
 	return false;
 }

@@ -176,11 +176,7 @@ static void say_refused(struct vc_emit *e, const struct vc_ways *f)
 	for (size_t i = 0; i < f->tried; i++) {
 		const struct vc_way *w = &f->way[i];
 
-		if (w->refuses && w->by == VC_WAY_WIDE)
-			vc_emit_line(e, "%zu need not be tried: like %s, which did not run, they "
-				     "have experts over more ranks than have samples of their own.",
-				     w->refuses, vc_ways_name(f, w, text));
-		else if (w->refuses)
+		if (w->refuses)
 			vc_emit_line(e, "%zu need not be tried: each degree is a multiple of that "
 				     "of %s, which did not run; with %s=%llu it did.", w->refuses,
 				     vc_ways_name(f, w, text), vc_layout_names[w->by],

@@ -61,8 +61,8 @@ static void say_means(struct vc_emit *e, enum vc_budget_do way, bool sends)
 		"def from_host(forward, *args, **kwargs):",
 		"    return to_host(partial(checkpoint, forward, use_reentrant=False), *args,",
 		"                   **kwargs)", NULL };
-	static const char *const *const means[VC_BUDGET_WAYS] = { NULL, twice, products, sent,
-								  from_host };
+	static const char *const *const means[VC_BUDGET_WAYS] = { NULL, twice, products, NULL,
+								  sent, from_host };
 
 	if (way == VC_BUDGET_PRODUCTS)
 		say_products(e);
@@ -74,7 +74,7 @@ static void say_means(struct vc_emit *e, enum vc_budget_do way, bool sends)
 static size_t say_way(struct vc_emit *e, const struct vc_budget *b, const uint8_t *how,
 		      enum vc_budget_do way, bool sends)
 {
-	static const char *const name[VC_BUDGET_WAYS] = { NULL, "twice", "but_products",
+	static const char *const name[VC_BUDGET_WAYS] = { NULL, "twice", "but_products", NULL,
 							  "to_host", "from_host" };
 	size_t n = 0;
 
@@ -83,7 +83,11 @@ static size_t say_way(struct vc_emit *e, const struct vc_budget *b, const uint8_
 
 		if (vc_budget_done(b, how, i) != way)
 			continue;
-		if (!n++) {
+		if (!n++ && !name[way]) {
+			vc_emit_line(e, "    # kept in lower precision: only by 'vramcast run --choice'");
+			return n;
+		}
+		if (n == 1) {
 			say_means(e, way, sends);
 			vc_emit_line(e, "    for name in [");
 		}
@@ -114,7 +118,7 @@ void vc_budget_paste(struct vc_emit *e, const struct vc_budget *b, const uint8_t
 	for (int way = VC_BUDGET_RECOMPUTE; way < VC_BUDGET_WAYS; way++) {
 		size_t n = say_way(e, b, how, way, sent);
 
-		again += way != VC_BUDGET_OFFLOAD ? n : 0;
+		again += way != VC_BUDGET_OFFLOAD && way != VC_BUDGET_LOWER ? n : 0;
 		sent += way == VC_BUDGET_OFFLOAD ? n : 0;
 	}
 	if (again)

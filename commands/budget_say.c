@@ -71,7 +71,8 @@ static void say_counted(struct vc_emit *e, const struct vc_budget_find *f)
 static void say_ways(struct vc_emit *e, const struct vc_budget_find *f)
 {
 	static const char *const words[VC_BUDGET_WAYS] = {
-		NULL, "computed twice", "computed twice but for products", "sent to the host",
+		NULL, "computed twice", "computed twice but for products",
+		"kept in lower precision", "sent to the host",
 		"computed twice, and what they are called with sent to the host" };
 	char used[32], said[32], text[32];
 

@@ -174,7 +174,8 @@ static int begin_from(struct vc_budget_find *f, uint64_t target, uint64_t *says,
 		      struct vc_error *err)
 {
 	static const uint8_t same[] = { VC_BUDGET_PRODUCTS, VC_BUDGET_RECOMPUTE,
-					VC_BUDGET_RECOMPUTE_OFFLOAD, VC_BUDGET_OFFLOAD };
+					VC_BUDGET_RECOMPUTE_OFFLOAD, VC_BUDGET_OFFLOAD,
+					VC_BUDGET_LOWER };
 
 	for (size_t k = 0; k < sizeof(same) && !*found; k++) {
 		if (f->found)

@@ -43,6 +43,8 @@ static const struct vc_option fit_options[] = {
 	  NULL },
 	{ 0, "host", VC_O_SIZE, AT(host), "SIZE",
 	  "of --find budget: pinned host memory it may use (default: any; 0: none)", NULL },
+	{ 0, "lower-precision", VC_O_FLAG, AT(lower), NULL, "of --find budget: what is kept may also "
+	  "be kept in half its bits; gradients change", NULL },
 	{ 0, "save", VC_O_FILE, AT(save), "FILE",
 	  "of --find budget: the choice, for 'run --choice'", NULL },
 	{ 0, "vary", VC_O_LIST, AT(vary), "KEY=VALUES",
@@ -208,7 +210,7 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 							trials(c, PROGRAM), steps, c->jobs,
 							c->peak, c->host, c->save, &c->vary,
 							c->batch, c->tokens, c->seq,
-							c->prices,
+							c->prices, c->lower,
 							c->trials != VC_NOT_GIVEN },
 				  argc, argv, con);
 	VC_HAVE(f, "the cards", &con->err);

@@ -89,6 +89,7 @@ static int play_ways(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc
 	VC_HAVE(f->how && f->best, "a choice of modules", err);
 	for (int way = 0; way < VC_BUDGET_WAYS; way++) {
 		bool left = way >= VC_BUDGET_OFFLOAD && !f->b.host;
+		left |= way == VC_BUDGET_LOWER && !f->on.ask->lower;
 		left |= way && f->ran[VC_BUDGET_KEEP].used <= f->peak; /* nothing to be done */
 		int r = left ? VC_OK : play_way(f, h, way, err);
 
@@ -167,10 +168,11 @@ static int keep_it(struct vc_budget_find *f, const struct vc_kept *ran, uint64_t
 	return VC_OK;
 }
 
-/* Choices are played until one stays below the peak; what is left then goes to one more. */
+/* Choices are played until one stays below the peak; what is left then goes to one more. What the
+ * runs before it took beyond their predictions is added to those that follow. */
 static int try_choices(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc_error *err)
 {
-	uint64_t target = f->peak, says = 0, bad = UINT64_MAX;
+	uint64_t target = f->peak, says = 0, bad = UINT64_MAX, beyond = 0;
 	bool some;
 
 	while (f->runs < f->on.ask->trials && f->runs < VC_BUDGET_TRIED) {
@@ -185,7 +187,8 @@ static int try_choices(struct vc_budget_find *f, struct vc_rehearsal *h, struct 
 		f->tried[f->runs++].cost = vc_budget_costs(f);
 		f->least = !ran.oom && ran.used < f->least ? ran.used : f->least;
 		if (!ran.oom && ran.used <= f->peak) {
-			VC_TRY(keep_it(f, &ran, says, err));
+			VC_TRY(keep_it(f, &ran, says + beyond < f->peak ? says + beyond : f->peak,
+				       err));
 			if (f->limited)
 				break;
 			target = says + (f->peak - ran.used);
@@ -193,6 +196,8 @@ static int try_choices(struct vc_budget_find *f, struct vc_rehearsal *h, struct 
 			continue;
 		}
 		bad = says < bad ? says : bad;
+		if (ran.used > says)
+			vc_raise(&beyond, ran.used - says + VC_DEVICE_GRANULE);
 		target = f->limited ? target - target / VC_BUDGET_REFUSED :
 			 says > ran.used - f->peak ? says - (ran.used - f->peak) : 0;
 	}

@@ -19,6 +19,7 @@ struct vc_fit_ask {
 	double tokens; uint64_t seq; const char *prices; /* of a plan: to train on; of a sample;
 							  * of an hour of a card. NAN,
 							  * VC_NOT_GIVEN, NULL: not said */
+	bool lower;   /* of --find budget: precision may be lost */
 	bool counted; /* trials were asked for: none is left out because another is faster */
 };
 

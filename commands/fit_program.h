@@ -21,7 +21,7 @@ struct vc_fit_config {
 	uint64_t multiple, most, trials, world, steps, jobs, peak, host, batch;
 	double tokens; uint64_t seq;
 	struct vc_list vary;
-	bool json;
+	bool json, lower;
 };
 
 /* One class of cards. */

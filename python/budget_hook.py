@@ -24,20 +24,47 @@ def uncached(args, kwargs):
 class _Home:
     """A storage in pinned host memory; on the device again as long as somebody needs it there."""
 
-    def __init__(self, torch, held, device):
-        self.torch, self.device, self.there = torch, device, lambda: None
-        self.copy = torch.empty(held.nbytes(), dtype=torch.uint8, pin_memory=True)
-        self.copy.copy_(torch.empty(0, dtype=torch.uint8, device=device).set_(held), non_blocking=True)
+    def __init__(self, torch, held, like):
+        self.torch, self.device, self.there = torch, like.device, lambda: None
+        self.put(torch, lambda kind: torch.empty(0, dtype=kind, device=like.device).set_(held), like.dtype)
+
+    def put(self, torch, seen_as, kind):
+        self.copy = torch.empty(seen_as(torch.uint8).shape, dtype=torch.uint8, pin_memory=True)
+        self.copy.copy_(seen_as(torch.uint8), non_blocking=True)
+
+    def whole(self):
+        return self.copy.to(self.device, non_blocking=True)
 
     def back(self, kind, offset, size, stride):
         import weakref
         whole = self.there()
         if whole is None:
-            whole = self.copy.to(self.device, non_blocking=True)
+            whole = self.whole()
             self.there = weakref.ref(whole)
         tensor = self.torch.empty(0, dtype=kind, device=self.device).set_(whole.untyped_storage(), offset, size, stride)
         tensor._vramcast = whole  # as long as the tensor lives
         return tensor
+
+
+class _Lower(_Home):
+    """A storage in a type of half the size, that of 8 bits scaled by the largest value."""
+
+    def put(self, torch, seen_as, kind):
+        low, whole = self.of(torch, kind), seen_as(kind)
+        self.kind, self.scale = kind, None
+        if low.itemsize == 1:
+            self.scale = torch.linalg.vector_norm(whole, float("inf"), dtype=torch.float32).clamp_(min=1e-12) / torch.finfo(low).max
+            whole = whole / self.scale
+        self.copy = whole.to(low)
+
+    def whole(self):
+        whole = self.copy.to(self.kind)
+        return whole if self.scale is None else whole.mul_(self.scale)
+
+    @staticmethod
+    def of(torch, kind):
+        eight = getattr(torch, "float8_e4m3fn", None)
+        return {torch.float64: torch.float32, torch.float32: torch.bfloat16, torch.bfloat16: eight, torch.float16: eight}.get(kind)
 
 
 class _Held:
@@ -336,7 +363,22 @@ class _Budget:
                               context_fn=lambda: create_selective_checkpoint_contexts(_vramcast_policy))
 
     def offload(self, layer, forward, args, kwargs):
-        """What is kept lies in pinned host memory until the backward pass: whole storages, each once."""
+        """What is kept lies in pinned host memory until the backward pass."""
+        return self.away(layer, forward, args, kwargs, _Home, lambda tensor, held: True)
+
+    def lower(self, layer, forward, args, kwargs):
+        """What is kept is kept in half the bytes, but for sums over rows and what is made of parameters alone."""
+        most = max((a.nbytes for a in (*args, *kwargs.values()) if isinstance(a, self.torch.Tensor)), default=0)
+
+        def _vramcast_may(tensor, held):
+            node = tensor.grad_fn
+            while node is not None and len(node.next_functions) == 1 and not hasattr(node, "variable"):
+                node = node.next_functions[0][0]
+            return held.nbytes() * 16 > most and _Lower.of(self.torch, tensor.dtype) and not hasattr(node, "variable")
+        return self.away(layer, forward, args, kwargs, _Lower, _vramcast_may)
+
+    def away(self, layer, forward, args, kwargs, place, may):
+        """What is kept and may go is kept in another place: whole storages, each once."""
         torch, passing = self.torch, {}
         own = {t.untyped_storage().data_ptr() for part in (layer.parameters(), layer.buffers()) for t in part
                if type(t) in (torch.Tensor, torch.nn.Parameter)}
@@ -345,11 +387,11 @@ class _Budget:
             if type(tensor) is not torch.Tensor or not tensor.is_cuda or tensor.layout is not torch.strided:
                 return alone(tensor)
             held = tensor.untyped_storage()
-            if held.data_ptr() in own or held.nbytes() < self.SMALL or tensor.is_leaf and tensor.requires_grad:
+            if held.data_ptr() in own or held.nbytes() < self.SMALL or tensor.is_leaf and tensor.requires_grad or not may(tensor, held):
                 return alone(tensor)
             key = (held.data_ptr(), tensor._version)
             if key not in passing:  # which keeps the storage, so that no other one takes its address
-                passing[key] = (held, _Home(torch, held, tensor.device))
+                passing[key] = (held, place(torch, held, tensor))
             return passing[key][1], tensor.dtype, tensor.storage_offset(), tensor.size(), tensor.stride()
 
         def _vramcast_unpack(packed):

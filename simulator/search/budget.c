@@ -18,8 +18,8 @@ enum { PRICES = 40, PRICED = 16 }; /* tried, for a choice and for a bound */
 #define PRICE 1e-3            /* of a byte of the host, to begin with: ns at 1000 GB/s */
 #define NONE SIZE_MAX
 
-const char *const vc_budget_word[VC_BUDGET_WAYS] = { "keep", "recompute", "products", "offload",
-						     "recompute_offload" };
+const char *const vc_budget_word[VC_BUDGET_WAYS] = { "keep", "recompute", "products", "lower",
+						     "offload", "recompute_offload" };
 
 /* What a run does with a unit, pass by pass. */
 struct passes { int64_t *grew; size_t n; int64_t now; double cost; bool held; };

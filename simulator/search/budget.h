@@ -6,8 +6,8 @@
 
 #include "simulator/replay/source.h"
 
-enum vc_budget_do { VC_BUDGET_KEEP, VC_BUDGET_RECOMPUTE, VC_BUDGET_PRODUCTS, VC_BUDGET_OFFLOAD,
-		    VC_BUDGET_RECOMPUTE_OFFLOAD, VC_BUDGET_WAYS };
+enum vc_budget_do { VC_BUDGET_KEEP, VC_BUDGET_RECOMPUTE, VC_BUDGET_PRODUCTS, VC_BUDGET_LOWER,
+		    VC_BUDGET_OFFLOAD, VC_BUDGET_RECOMPUTE_OFFLOAD, VC_BUDGET_WAYS };
 extern const char *const vc_budget_word[VC_BUDGET_WAYS]; /* "keep", ...: methods of the hook */
 
 struct vc_budget_unit {

@@ -23,6 +23,10 @@ run run --choice choice.json -- "$modules" 6; expect "which is applied" 0
 expect "without a word" 0 '^$' '^$'
 run run --choice choice.json -- "$modules" 4; expect "to modules that are there" 0 '' 'called 4 of the 6 modules in choice.json'
 run run --choice choice.json -- true; expect "a program without them" 0 '' 'called none of the modules'
+peak 1000 --lower-precision --save lower.json -- "$modules" 6
+expect "in lower precision it keeps less, where that is asked for" 0 '^[1-6] of 6 modules kept in lower precision$'
+expect "which is not to be pasted" 0 "^    # kept in lower precision: only by 'vramcast run --choice'$"
+run run --choice lower.json -- "$modules" 6; expect "but applied" 0 '^$' '^$'
 peak 760 -- "$modules" 6; expect "what keeps most goes to the host" 0 '^3 of 6 modules sent to the host$'
 peak 760 --host 0 -- "$modules" 6; expect "without which none stays below" 3 'the least that was tried needs 782'
 expect "as is proven" 3 '^proven: no choice for whole modules needs less than 765.00 MiB,'

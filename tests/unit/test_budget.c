@@ -106,7 +106,8 @@ static void no_choice_is_cheaper(void **unused)
 static void the_host_has_an_end(void **unused)
 {
 	struct vc_budget_unit at[2] = { { .name = NULL } };
-	struct vc_budget b = { .at = at, .n = 2, .can = { true, true, false, true } };
+	struct vc_budget b = { .at = at, .n = 2, .can = { [VC_BUDGET_RECOMPUTE] = true,
+							  [VC_BUDGET_OFFLOAD] = true } };
 	struct vc_error err = { 0 };
 	uint8_t how[2];
 	bool found;

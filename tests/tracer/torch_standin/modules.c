@@ -173,6 +173,8 @@ static void forward(struct module *m, size_t i, size_t share)
 	compute(m, i, share);
 	if (!is(m, "keep"))
 		let_go(&m->inside);
+	if (is(m, "lower"))
+		m->inside = take(INSIDE / 2 * MIB);
 	if (is(m, "recompute") || is_sent(m))
 		let_go(&m->held);
 	if (is_sent(m)) {

@@ -84,7 +84,8 @@ static size_t say_way(struct vc_emit *e, const struct vc_budget *b, const uint8_
 		if (vc_budget_done(b, how, i) != way)
 			continue;
 		if (!n++ && !name[way]) {
-			vc_emit_line(e, "    # kept in lower precision: only by 'vramcast run --choice'");
+			vc_emit_line(e, "    # kept in lower precision: only by "
+				     "'vramcast run --choice'");
 			return n;
 		}
 		if (n == 1) {

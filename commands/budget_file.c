@@ -103,7 +103,8 @@ static int read_units(struct vc_budget *b, uint8_t **how, const struct vc_value 
 		if (!name || way == VC_BUDGET_WAYS)
 			return vc_fail(err, VC_EFORMAT, "%s: unit %zu needs a \"name\", and \"do\" "
 				       "that is \"keep\", \"recompute\", \"products\", "
-				       "\"lower\", \"offload\" or \"recompute_offload\"", path, b->n + 1);
+				       "\"lower\", \"offload\" or \"recompute_offload\"",
+				       path, b->n + 1);
 		b->at[b->n].name = strdup(name);
 		VC_HAVE(b->at[b->n].name, "a choice of modules", err);
 		(*how)[b->n++] = (uint8_t)way;

@@ -43,8 +43,9 @@ static const struct vc_option fit_options[] = {
 	  NULL },
 	{ 0, "host", VC_O_SIZE, AT(host), "SIZE",
 	  "of --find budget: pinned host memory it may use (default: any; 0: none)", NULL },
-	{ 0, "lower-precision", VC_O_FLAG, AT(lower), NULL, "of --find budget: what is kept may also "
-	  "be kept in half its bits; gradients change", NULL },
+	{ 0, "lower-precision", VC_O_FLAG, AT(lower), NULL,
+	  "of --find budget: what is kept may also be kept in half its bits; gradients change",
+	  NULL },
 	{ 0, "save", VC_O_FILE, AT(save), "FILE",
 	  "of --find budget: the choice, for 'run --choice'", NULL },
 	{ 0, "vary", VC_O_LIST, AT(vary), "KEY=VALUES",

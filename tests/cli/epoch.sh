@@ -62,6 +62,10 @@ check "a budget of $budget is safe for 96 and 192" sh -c '[ "$1" -gt 192 ]' - "$
 fits 96 $((budget / 96)) && fits 192 $((budget / 192)) && pass "its batches fit" || fail "its batches fit" "$budget" "$(cat "$TMP/err")"
 fits 96 $(((budget + 1) / 96)) && fits 192 $(((budget + 1) / 192)) && fail "a larger budget has a batch that may not fit" "$budget" || pass "a larger budget has a batch that may not fit"
 
+tell() { run epoch $bert $L/bert-cls_seq0128$S@seq=128,batch=8 $L/bert-cls_batch0004$S@seq=128,batch=4 --lengths "$TMP/two.txt" --batch 8 --capacity "$1" --context 0; }
+tell 4GiB; expect "a certain budget is said once" 0 'token budget +[0-9]+ a batch, padding included; bounded by samples of 192'
+tell 8GiB; expect "else how far it may go, too" 0 'token budget +[0-9]+ a batch, padding included, up to [0-9]+ possibly;'
+
 wrong() { printf "$2" > "$TMP/bad.txt"; run epoch $bert --lengths "$TMP/bad.txt" --capacity 3GiB; expect "$1" 1 '' "$3"; }
 wrong "a word" '12\nmany\n' 'bad.txt: line 2: wants a length'
 wrong "three numbers" '12\n1 2 3\n' 'bad.txt: line 2: wants a length'

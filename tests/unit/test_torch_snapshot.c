@@ -315,6 +315,24 @@ static void a_flush_that_serves_a_request_is_no_empty_cache(void **unused)
 	       "S-600000 OOM4d");
 }
 
+static void what_waits_at_the_start_is_completed(void **unused)
+{
+	static const struct line l[] = {
+		{ "free_completed", 0x200000, 512, 0 }, { "alloc", 0x200000, 300, 0 },
+	};
+	static const struct cell c[] = { { 512, 300, "active_allocated" },
+					{ 2 * MIB - 512, 0, "inactive" } };
+	static const struct seg g[] = { { 0x200000, 2 * MIB, "small", c, 2 } };
+	struct shot s = { .line = { l }, .lines = { 2 }, .devices = 1, .seg = g, .segs = 1 };
+	struct vc_trace t;
+
+	(void)unused;
+	expect(&s, "[200000=2097152s b200000=512P b200200=0 D1 A2");
+	read_shot(&s, PW_PYTHON4, &t);
+	assert_int_equal(t.meta->unmatched_frees, 0);
+	vc_trace_fini(&t);
+}
+
 static void deferred_frees_keep_their_completion(void **unused)
 {
 	static const struct line l[] = {
@@ -669,6 +687,7 @@ int main(void)
 		cmocka_unit_test(an_allocation_behind_a_block_proves_its_end),
 		cmocka_unit_test(segments_that_went_come_back),
 		cmocka_unit_test(a_flush_that_serves_a_request_is_no_empty_cache),
+		cmocka_unit_test(what_waits_at_the_start_is_completed),
 		cmocka_unit_test(deferred_frees_keep_their_completion),
 		cmocka_unit_test(a_block_that_waits_at_the_start_is_pending),
 		cmocka_unit_test(expandable_segments_grow_and_shrink_backwards),

@@ -61,7 +61,9 @@ static void say_means(struct vc_emit *e, enum vc_budget_do way, bool sends)
 		"def from_host(forward, *args, **kwargs):",
 		"    return to_host(partial(checkpoint, forward, use_reentrant=False), *args,",
 		"                   **kwargs)", NULL };
-	static const char *const *const means[VC_BUDGET_WAYS] = { NULL, twice, products, NULL,
+	static const char *const lower[] = {
+		"# kept in lower precision: only by 'vramcast run --choice'", NULL };
+	static const char *const *const means[VC_BUDGET_WAYS] = { NULL, twice, products, lower,
 								  sent, from_host };
 
 	if (way == VC_BUDGET_PRODUCTS)
@@ -76,29 +78,23 @@ static size_t say_way(struct vc_emit *e, const struct vc_budget *b, const uint8_
 {
 	static const char *const name[VC_BUDGET_WAYS] = { NULL, "twice", "but_products", NULL,
 							  "to_host", "from_host" };
-	size_t n = 0;
+	size_t n = vc_budget_count(b, how, way);
 
+	if (n)
+		say_means(e, way, sends);
+	if (!n || !name[way])
+		return n;
+	vc_emit_line(e, "    for name in [");
 	for (size_t i = 0; i < b->n; i++) {
 		const char *slash = strchr(b->at[i].name, '/');
 
-		if (vc_budget_done(b, how, i) != way)
-			continue;
-		if (!n++ && !name[way]) {
-			vc_emit_line(e, "    # kept in lower precision: only by "
-				     "'vramcast run --choice'");
-			return n;
-		}
-		if (n == 1) {
-			say_means(e, way, sends);
-			vc_emit_line(e, "    for name in [");
-		}
-		vc_emit_line(e, "            \"%s\",", slash ? slash + 1 : b->at[i].name);
+		if (vc_budget_done(b, how, i) == way)
+			vc_emit_line(e, "            \"%s\",",
+				     slash ? slash + 1 : b->at[i].name);
 	}
-	if (n) {
-		vc_emit_line(e, "    ]:");
-		vc_emit_line(e, "        layer = model.get_submodule(name)");
-		vc_emit_line(e, "        layer.forward = partial(%s, layer.forward)", name[way]);
-	}
+	vc_emit_line(e, "    ]:");
+	vc_emit_line(e, "        layer = model.get_submodule(name)");
+	vc_emit_line(e, "        layer.forward = partial(%s, layer.forward)", name[way]);
 	return n;
 }
 

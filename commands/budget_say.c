@@ -7,11 +7,7 @@
 
 static size_t taken(const struct vc_budget_find *f, enum vc_budget_do way)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; f->found && i < f->b.n; i++)
-		n += vc_budget_done(&f->b, f->best, i) == way;
-	return n;
+	return f->found ? vc_budget_count(&f->b, f->best, way) : 0;
 }
 
 static const char *cost_text(const struct vc_budget_find *f, double cost, char text[32])

@@ -230,7 +230,7 @@ check-rerun: all ## programs of tests/programs answer for other values, against 
 	$(Q)V=1 $(RUN_TESTS) tests/programs/check_rerun.sh
 check-budget: all ## others' programs below 50, 65 and 80 % of what they need (TORCH_PYTHON=python with the packages of tests/budget/programs.py; ONLY=REGEX, SHARES, OUT)
 	$(Q)TMP=$$(mktemp -d) && export TMP && VRAMCAST='$(abspath $(BUILD)/vramcast)' PYTHON='$(TORCH_PYTHON)' ONLY='$(ONLY)' OUT='$(OUT)' \
-		nice -n 10 '$(TORCH_PYTHON)' tests/budget/check.py; r=$$?; rm -rf "$$TMP"; exit $$r
+		nice -n 10 sh -c '"$$PYTHON" tests/budget/lower.py && "$$PYTHON" tests/budget/check.py'; r=$$?; rm -rf "$$TMP"; exit $$r
 .PHONY: check-budget
 $(BUILD)/tests/test_budget_code: $(BUILD)/commands/budget_code.o $(BUILD)/commands/hook_text.o
 BISECT_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast-bisect

@@ -47,6 +47,15 @@ enum vc_budget_do vc_budget_done(const struct vc_budget *b, const uint8_t *how, 
 	return how[i] == VC_BUDGET_PRODUCTS && b->at[i].inplace ? VC_BUDGET_RECOMPUTE : how[i];
 }
 
+size_t vc_budget_count(const struct vc_budget *b, const uint8_t *how, enum vc_budget_do way)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		n += vc_budget_done(b, how, i) == way;
+	return n;
+}
+
 int vc_budget_units(struct vc_budget *b, const struct vc_trace *t, struct vc_error *err)
 {
 	for (size_t i = 0; i < t->n; i++) {

@@ -50,6 +50,8 @@ struct vc_budget_run {
 int vc_budget_units(struct vc_budget *b, const struct vc_trace *observed, struct vc_error *err);
 /* What is done with unit i by that choice. */
 enum vc_budget_do vc_budget_done(const struct vc_budget *b, const uint8_t *how, size_t i);
+/* With so many units is that done. */
+size_t vc_budget_count(const struct vc_budget *b, const uint8_t *how, enum vc_budget_do way);
 /* What they keep, need and cost, from run[VC_BUDGET_WAYS]. A way whose run does not call the same
  * units can not be gone; that is VC_ENOSUP of recomputing. */
 int vc_budget_read(struct vc_budget *b, const struct vc_budget_run *run, struct vc_error *err);

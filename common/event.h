@@ -87,8 +87,10 @@ enum vc_event_flags {
 #define VC_LABEL_OTHERS "other processes"           /* MARK: `size` bytes of the device */
 #define VC_LABEL_PROCESSES "processes on this host" /* MARK: `size` of them, all alike */
 
-/* Begins the label of PLAN: "cudnn/9.19.0 ", then the key of a convolution (convolution.h). */
+/* Begins the label of PLAN: "cudnn/9.19.0 ", then the key of a convolution (convolution.h), or the
+ * name of a graph that has none. */
 #define VC_LABEL_CUDNN "cudnn/"
+#define VC_LABEL_GRAPH "graph"
 
 enum vc_mark { /* flags of VC_EV_MARK */
 	VC_MARK_INSTANT = 0, VC_MARK_STEP, VC_MARK_BEGIN, VC_MARK_END

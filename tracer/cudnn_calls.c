@@ -193,21 +193,25 @@ static bool is_whole(const struct node *op)
 	       c->dilation[0] > 0;
 }
 
-/* A graph that is one convolution of plain tensors has a key; every other has none. The order is
- * the one that all three tensors have: the first alone may be both. */
+/* A graph that is one convolution of plain tensors has a key; another that begins with one has only
+ * a name, so that nobody takes its workspace for a tensor. The order is the one that all three
+ * tensors have: the first alone may be both. */
 static void name_graph(struct node *graph, const struct node *op, int64_t operations)
 {
-	char key[VC_PLANS_KEY], *label = NULL;
-	struct vc_convolution c;
+	char key[VC_PLANS_KEY] = VC_LABEL_GRAPH, *label = NULL;
+	bool plain = operations == 1 && op && is_whole(op) && !op->other &&
+		     !(op->not_first && op->not_last);
 
 	free(graph->label);
 	graph->label = NULL;
-	if (operations != 1 || !op || !is_whole(op) || op->other ||
-	    (op->not_first && op->not_last))
+	if (!op || !op->has)
 		return;
-	c = op->c;
-	c.channels_last = op->not_first || (c.channels_last && !op->not_last);
-	vc_convolution_text(&c, "", key);
+	if (plain) {
+		struct vc_convolution c = op->c;
+
+		c.channels_last = op->not_first || (c.channels_last && !op->not_last);
+		vc_convolution_text(&c, "", key);
+	}
 	if (asprintf(&label, VC_LABEL_CUDNN "%s %s", g.version, key) > 0)
 		graph->label = label;
 }

@@ -85,6 +85,14 @@ static struct vc_conv_call *going_on(const struct reading *r, uint32_t key)
 	return last && r->made == r->then && last->key == key ? last : NULL;
 }
 
+static int add_nameless(struct vc_convolutions *c, uint32_t block)
+{
+	if (!vc_vec_one(c->nameless, c->others))
+		return VC_ENOMEM;
+	c->nameless[c->others++] = block;
+	return VC_OK;
+}
+
 static int add_call(struct reading *r, const struct vc_allocations *m, size_t event)
 {
 	const struct vc_event *e = &m->trace->ev[event];
@@ -95,6 +103,8 @@ static int add_call(struct reading *r, const struct vc_allocations *m, size_t ev
 
 	if (key_of(r, m->trace->meta, e->label, &key))
 		return VC_ENOMEM;
+	if (key == VC_UNMATCHED && in_last)
+		return add_nameless(c, last);
 	if (key == VC_UNMATCHED || (e->size && !in_last))
 		return VC_OK;
 	struct vc_conv_call *before = going_on(r, key);
@@ -148,7 +158,7 @@ int vc_convolutions_read(struct vc_convolutions *c, const struct vc_allocations 
 
 void vc_convolutions_fini(struct vc_convolutions *c)
 {
-	VC_FREE(c->call, c->key);
+	VC_FREE(c->call, c->key, c->nameless);
 	*c = (struct vc_convolutions){ .n = 0 };
 }
 

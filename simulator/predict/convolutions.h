@@ -30,6 +30,7 @@ struct vc_conv_key {
 struct vc_convolutions {
 	struct vc_conv_call *call; size_t n;
 	struct vc_conv_key *key; size_t keys;
+	uint32_t *nameless; size_t others; /* blocks that graphs without a key borrowed */
 };
 
 /* Errors: VC_ENOMEM. After a failure, too, vc_convolutions_fini. */

@@ -85,6 +85,8 @@ static int find_plans(struct vc_family *f, struct vc_error *err)
 		for (size_t i = 0; i < f->conv[k].n; i++)
 			if (f->conv[k].call[i].block != VC_UNMATCHED)
 				f->plan[k][f->conv[k].call[i].block] = true;
+		for (size_t i = 0; i < f->conv[k].others; i++)
+			f->plan[k][f->conv[k].nameless[i]] = true;
 	}
 	return VC_OK;
 }

@@ -293,7 +293,7 @@ static void report(struct make *k)
 		r->unmatched = fmax(r->unmatched, f->view[i].unmatched);
 		r->repeated = fmax(r->repeated, f->view[i].repeated);
 	}
-	r->convolutions = f->conv[k->base].n;
+	r->convolutions = f->conv[k->base].n + f->conv[k->base].others;
 	r->named = k->borrowed.named;
 	if (r->named)
 		snprintf(r->cudnn, sizeof(r->cudnn), "%s", f->conv[k->base].key->version);

@@ -420,6 +420,37 @@ static void without_anybody_to_ask_it_is_as_before(void **unused)
 	end(&s);
 }
 
+/* Gradients that begin at odd addresses have no key: cuDNN cannot be asked for them. */
+static void workspace_of_a_nameless_graph_is_not_certain(void **unused)
+{
+	struct vc_trace t[3];
+	struct vc_family_report rep;
+	char low[200], high[200];
+
+	(void)unused;
+	for (int k = 0; k < 3; k++) {
+		t[k] = run(2 + 2 * k, true, "9.19.0");
+		for (size_t i = 0; i < t[k].n; i++)
+			if (t[k].ev[i].kind == VC_EV_PLAN)
+				t[k].ev[i].label = vc_meta_string(
+					t[k].meta, VC_LABEL_CUDNN "9.19.0 " VC_LABEL_GRAPH, 18);
+	}
+	const struct vc_trace *const all[] = { &t[0], &t[1], &t[2] };
+	struct scene s = { .f = vc_family_new(all, 3, 0, 0, NULL) };
+
+	assert_non_null(s.f);
+	predict(&s, 10, VC_BOUND_LOW, low, sizeof(low));
+	rep = predict(&s, 10, VC_BOUND_HIGH, high, sizeof(high));
+	assert_true(rep.plans);
+	assert_int_equal(rep.convolutions, 2); /* those that borrow */
+	assert_int_equal(rep.named, 0);
+	assert_string_equal(low, "3000000 1 3010000 3020000 1");
+	assert_string_equal(high, "3000000 20000 3010000 3020000 15540");
+	vc_family_free(s.f);
+	for (int k = 0; k < 3; k++)
+		vc_trace_fini(&t[k]);
+}
+
 /* ---- which is which ---- */
 
 static void read_all(struct vc_trace *t, struct vc_allocations *m, struct vc_convolutions *c)
@@ -477,6 +508,7 @@ int main(void)
 		cmocka_unit_test(another_card_makes_other_plans),
 		cmocka_unit_test(a_card_itself_is_not_quite_what_is_named),
 		cmocka_unit_test(without_anybody_to_ask_it_is_as_before),
+		cmocka_unit_test(workspace_of_a_nameless_graph_is_not_certain),
 		cmocka_unit_test(a_longer_recording_has_the_same_convolutions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

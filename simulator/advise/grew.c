@@ -106,6 +106,8 @@ static int add_plans(struct vc_grew *g, const struct look *l, int k, struct vc_e
 		if (t->ev[i].kind != VC_EV_PLAN || strncmp(label, VC_LABEL_CUDNN, skip) != 0 ||
 		    !(rest = strchr(label, ' ')))
 			continue;
+		if (!strcmp(rest + 1, VC_LABEL_GRAPH)) /* which of them nobody can tell */
+			continue;
 		snprintf(g->cudnn[k], sizeof(g->cudnn[k]), "%.*s", (int)(rest - label - (long)skip),
 			 label + skip);
 		c.key = strdup(rest + 1);

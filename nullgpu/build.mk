@@ -167,7 +167,7 @@ EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cute_dsl $(BUILD)
 BENCHES += tests/nullgpu/bench_step.sh
 TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/cute_dsl.sh tests/nullgpu/preload.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/xla/made_up.sh tests/nullgpu/late.sh tests/nullgpu/smi.sh tests/nullgpu/fft.sh tests/nullgpu/products.sh tests/nullgpu/rnn/rnn.sh tests/nullgpu/world/nccl.sh tests/nullgpu/world/rounds.sh tests/nullgpu/verdict.sh tests/nullgpu/server.sh
 
-.PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world check-leave check-published check-serving check-sglang check-xla
+.PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world check-leave check-published published check-serving check-sglang check-xla
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/check.sh
 check-torch-recordings: all ## scripts recorded on real GPUs, rerun on the null GPU (needs ../shared)
@@ -186,6 +186,9 @@ check-leave: all ## one rank alone that leaves badly, in each way and at each ph
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/world/leave.sh
 check-published: all ## dry runs held against published peaks of jobs of many cards, and of nets of one (cached outside the tree; F=megatron for some)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/published/check.sh
+published: all ## the same and check-measured, written into docs/measurements/published.tsv (F=megatron for some)
+	$(Q)V=1 TABLE=$(abspath docs/measurements/published.tsv) $(RUN_TESTS) tests/nullgpu/published/check.sh \
+		$(if $(F),,tests/nullgpu/measured/check.sh)
 check-serving: all ## vLLM's cache on the null GPU against published log lines (vLLM lies outside the tree: VLLM=PYTHON; F=Llama for some)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/serving/check.sh
 check-xla: all ## JAX and TensorFlow on the null GPU (cached outside the tree)

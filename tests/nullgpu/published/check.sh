@@ -3,7 +3,8 @@
 # check.sh - make check-published: one rank of jobs of many cards, and nets of one, whose peaks others published
 # (published.tsv), held against their figure. F=megatron chooses rows by name. SEGMENTARY: where arianizadi/segmentary is
 # checked out; MEGATRON_LM: a git directory of NVIDIA/Megatron-LM; TRANSFORMER_ENGINE: folders, set apart by colons, with
-# that package. Environments lie outside the tree. Not part of make check.
+# that package. Environments lie outside the tree. TABLE=FILE: rows of it are
+# written anew (table.py). Not part of make check.
 . tests/support/tap.sh
 . tests/nullgpu/torch/envs.sh
 here=$PWD/tests/nullgpu/published
@@ -57,6 +58,18 @@ packages() { # PROGRAM VERSION TORCH
 		charset-normalizer packaging) && echo "$main:$beside"
 }
 
+kind() {
+	case $program in
+	titan|mcore|golden|lit) echo "many cards" ;;
+	vae|sd3|ltx) echo diffusion ;;
+	conv3d|parts) echo "parts of PyTorch" ;;
+	liger) echo kernels ;;
+	lowbit) echo "low-bit optimizers" ;;
+	octocoder) echo inference ;;
+	segmentary) echo segmentation ;;
+	esac
+}
+
 row() {
 	py=$(torch_env "$torch") || { skip "$name" "PyTorch $torch cannot be installed"; return; }
 	path=$(packages "$program" "$version" "$torch") || { skip "$name" "$version cannot be installed"; return; }
@@ -77,7 +90,7 @@ row() {
 	# shellcheck disable=SC2086
 	[ "$last" = "$program $torch $card $settings $words" ] ||
 	(cd "$TMP" && env -u CC PYTHONPATH="$path" $settings timeout 1800 nice "$VRAMCAST" dryrun -q --no-record --values $values \
-		--host-weights untouched -g "$card" --capacity 200GiB $place -- \
+		--host-weights untouched --report "$TMP/report" -g "$card" --capacity 200GiB $place -- \
 		"$py" "$here/$program.py" $words) > "$TMP/out" 2> "$TMP/err"
 	last="$program $torch $card $settings $words" # rows of one process stand together
 	got=$(sed -n "s/^published.* $field \([0-9]*\).*/\1/p" "$TMP/out" | tail -n 1) # of a rank that is played again
@@ -85,15 +98,19 @@ row() {
 	error=$(awk -v a="$got" -v b="$bytes" 'BEGIN { printf "%+.3f", 100 * (a - b) / b }')
 	echo "# $name: published $bytes bytes, predicted $got, $error %"
 	echo "$error" >> "$TMP/errors"
+	margin=$(sed -n 's/.*"margin": \([0-9]*\),.*/\1/p' "$TMP/report" | head -n 1)
+	echo "$(kind)$tab$name$tab$card$tab$torch$tab$bytes$tab$got$tab${margin:--}$tab$seen$tab$source" | awk -F "$tab" -v OFS="$tab" -v CONVFMT=%.4f \
+		'{ for (i = 5; i <= 7; i++) if ($i != "-") $i /= 1048576; print }' >> "$TMP/rows"
 	check "$name: within $limit % of what was published" \
 		awk -v e="$error" -v l="$limit" 'BEGIN { exit !(e <= l && -e <= l) }'
 }
 
 case $VRAMCAST in /*) ;; *) VRAMCAST=$PWD/$VRAMCAST ;; esac
 tab=$(printf '\t')
-while IFS=$tab read -r name program version torch card world rank settings words field bytes limit source; do
+while IFS=$tab read -r name program version torch card world rank settings words field bytes limit seen source; do
 	case $name in '#'*|'') continue ;; *"$F"*) row < /dev/null ;; esac
 done < "$here/published.tsv"
 [ -s "$TMP/errors" ] && tr -d '+-' < "$TMP/errors" | sort -n | awk '{ e[NR] = $1 }
 	END { printf "# %d rows: median %s %%, worst %s %%\n", NR, e[int((NR + 1) / 2)], e[NR] }'
+[ -z "$TABLE" ] || [ ! -s "$TMP/rows" ] || python3 "$here/table.py" "$TABLE" < "$TMP/rows"
 finish

@@ -30,14 +30,21 @@ own() { command -v "$1" > /dev/null && [ "${ARCH:-$(uname -m)}" = "$(uname -m)" 
 # KEEP=DIR keeps the texts, of two trees to compare. What is not written down is not judged, nor is what starts programs or
 # looks at the machine.
 tap_root=$PWD; tap_version=$(sed -n "s/^VERSION := //p" Makefile); tap_name=$(basename "$(dirname "$0")")-$(basename "$0" .sh)
+tap_text() { # ARGS...: what the last run said and wrote
+	{ echo "$rc $out"; echo "$err"; tap_last=; for tap_arg; do [ "$tap_last" != -o ] || [ ! -f "$tap_arg" ] || cat "$tap_arg"; tap_last=$tap_arg; done; } |
+		LC_ALL=C sed "s|$TMP|TMP|g; s|$tap_root|TREE|g; s|$tap_version|VERSION|g"
+}
 tap_said() {
 	case $1 in sim|export|info|estimate|explain|fit|plot|serve|sweep|dump|help|diff|report|epoch|ranks|plan|tune|reduce|list|schema) ;; *) return ;; esac
 	case " $* " in *" -- "*|*" /bin/"*|*" /usr/"*) return ;; esac
-	{ echo "$rc $out"; echo "$err"; tap_last=; for tap_arg; do [ "$tap_last" != -o ] || [ ! -f "$tap_arg" ] || cat "$tap_arg"; tap_last=$tap_arg; done; } |
-		LC_ALL=C sed "s|$TMP|TMP|g; s|$tap_root|TREE|g; s|$tap_version|VERSION|g" > "$TMP/.said"
-	tap_key=$(echo "$*" | tr '\n' ' ' | sed "s|$TMP|TMP|g; s|$tap_root|TREE|g"); tap_sum=$(cksum < "$TMP/.said")
+	case $* in
+	*"$TMP"*|*"$tap_root"*|*\\*|*"
+"*)	tap_key=$(echo "$*" | tr '\n' ' ' | sed "s|$TMP|TMP|g; s|$tap_root|TREE|g") ;;
+	*) tap_key="$* " ;; # without processes
+	esac
+	tap_sum=$(tap_text "$@" | cksum)
 	echo "${tap_sum%% *} $tap_key" >> "$TMP/.all"
-	[ -z "$KEEP" ] || { mkdir -p "$KEEP/$tap_name"; echo "$tap_key" | cat - "$TMP/.said" > "$KEEP/$tap_name/$(grep -c . "$TMP/.all")"; }
+	[ -z "$KEEP" ] || { mkdir -p "$KEEP/$tap_name"; { echo "$tap_key"; tap_text "$@"; } > "$KEEP/$tap_name/$(grep -c . "$TMP/.all")"; }
 }
 finish() {
 	tap_held=$tap_root/tests/answers/said/$tap_name.txt

@@ -97,6 +97,7 @@ def next_likes(batch=256):
             for when in range(27):
                 print(f"u{user}\ti{int(torch.randint(0, 5000, ()))}\t{when}", file=f)
     sys.argv = sys.argv[:1]
+    os.chdir(folder)  # it writes logs there
     for old, new in dict(float_="float64", complex_="complex128", bool8="bool_", unicode_="str_").items():
         setattr(numpy, old, getattr(numpy, new))  # it still uses the older names
     from recbole.config import Config

@@ -88,11 +88,11 @@ row() {
 	esac
 	# all three are lists of words
 	# shellcheck disable=SC2086
-	[ "$last" = "$program $torch $card $settings $words" ] ||
+	[ "$last" = "$program $torch $card $place $settings $words" ] ||
 	(cd "$TMP" && env -u CC PYTHONPATH="$path" $settings timeout 1800 nice "$VRAMCAST" dryrun -q --no-record --values $values \
 		--host-weights untouched --report "$TMP/report" -g "$card" --capacity 200GiB $place -- \
 		"$py" "$here/$program.py" $words) > "$TMP/out" 2> "$TMP/err"
-	last="$program $torch $card $settings $words" # rows of one process stand together
+	last="$program $torch $card $place $settings $words" # rows of one process stand together
 	got=$(sed -n "s/^published.* $field \([0-9]*\).*/\1/p" "$TMP/out" | tail -n 1) # of a rank that is played again
 	[ -n "$got" ] || { fail "$name" "$(tail -3 "$TMP/err")"; return; }
 	error=$(awk -v a="$got" -v b="$bytes" 'BEGIN { printf "%+.3f", 100 * (a - b) / b }')

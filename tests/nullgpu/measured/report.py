@@ -98,7 +98,7 @@ def main(path, popular_path):
     firm = [row for row, ends in zip(rows, near) if row[0] == "capped" and len(ends) == 1]
     if os.environ.get("TABLE"):
         lines = "".join("\t".join(map(str, row)) + "\n" for row in table(rows, popular_path))
-        subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "../published/table.py"), os.environ["TABLE"]],
+        subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "../published/table.py"), os.environ["TABLE"], "-"],
                        input=lines, text=True, check=True)
     n = bad = 0
     for family, limits in LIMITS.items():

@@ -112,5 +112,5 @@ while IFS=$tab read -r name program version torch card world rank settings words
 done < "$here/published.tsv"
 [ -s "$TMP/errors" ] && tr -d '+-' < "$TMP/errors" | sort -n | awk '{ e[NR] = $1 }
 	END { printf "# %d rows: median %s %%, worst %s %%\n", NR, e[int((NR + 1) / 2)], e[NR] }'
-[ -z "$TABLE" ] || [ ! -s "$TMP/rows" ] || python3 "$here/table.py" "$TABLE" < "$TMP/rows"
+[ -z "$TABLE" ] || [ ! -s "$TMP/rows" ] || python3 "$here/table.py" "$TABLE" - < "$TMP/rows"
 finish

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of every published figure that was held against a dry run, docs/measurements/published.tsv.
 
-table.py FILE < ROWS: puts rows (as below, without "off" and the date) into FILE, each in place of its last one.
-table.py FILE: says how far off they are, by what decides them."""
+table.py FILE - < ROWS: puts rows (as below, without "off" and the date) into FILE, each in place of its last one.
+table.py FILE: says how far off they are, by kind, and by whether anything had been changed for them."""
 import datetime
 import os
 import statistics
@@ -49,11 +49,11 @@ def tell(rows):
     parts += [(f"all, {n}", [r for r in rows if r["seen"] == n]) for n in sorted({row["seen"] for row in rows})]
     for name, some in parts + [("all", rows)]:
         errors = sorted((abs(float(r["off"])), r["off"]) for r in some)
-        ninth = errors[int(0.9 * (len(errors) - 1))][0]
+        ninth = errors[-(-9 * len(errors) // 10) - 1][0]  # at least nine in ten are no larger
         print(f"| {name} | {len(some)} | {statistics.median(e for e, _ in errors):.2f} | {ninth:.2f} | {errors[-1][1]} |")
 
 
-if sys.stdin.isatty() or os.environ.get("TELL"):
-    tell(read(sys.argv[1]))
-else:
+if sys.argv[2:] == ["-"]:
     put(sys.argv[1], sys.stdin)
+else:
+    tell(read(sys.argv[1]))

@@ -22,7 +22,7 @@
 #include "tracer/torch_wait.h"
 
 struct cuda_stream { uint64_t device; int64_t id; }; /* c10::cuda::CUDAStream */
-struct data_ptr { void *data, *context, *deleter; uint64_t device; }; /* c10::DataPtr */
+struct data_ptr { void *data, *deleter, *context; uint64_t device; }; /* c10::DataPtr */
 
 typedef uint64_t word;
 typedef word call6(word, word, word, word, word, word);

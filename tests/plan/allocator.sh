@@ -31,4 +31,18 @@ run run --plan "$TMP/nothing.vcp" -- "$bin"; expect "a plan that is not there" 1
 run run -- "$bin"; expect "neither plan nor learning" 2 '' 'run wants --plan FILE, --learn FILE, --choice FILE or --fit'
 run run --plan "$TMP/a.vcp" -- "$TMP/no-program"; expect "a program that is not there" 127 '' 'cannot run'
 run run --plan "$TMP/a.vcp" -- sh -c 'exit 7'; expect "the program's exit code" 7
+
+# PyTorch's own allocator: whatever comes from the plan, its statistics and what it reports are the same.
+export LD_LIBRARY_PATH=
+cp -r "${BUILD:-build}/tests/tracer/torch" "$TMP/torch"
+printf "__version__ = '2.9.0'\n" > "$TMP/torch/version.py"
+client="$TMP/torch/lib/client"
+plain=$("$client" repeat 6)
+run run --learn "$TMP/t.vcp" -- "$client" repeat 6
+check "the allocator's statistics while a plan is learned" [ "$out" = "$plain" ]
+expect "of all requests but those in a scope" 0 '' 't.vcp: 241 requests'
+run run --plan "$TMP/t.vcp" --check -- "$client" repeat 6
+check "and when it serves" [ "$out" = "$plain" ]
+expect "all of them" 0 '' ' 241 of 241 requests served'
+expect "none over another one" 0 '' 'checked: 0 places given out twice'
 finish

@@ -28,6 +28,7 @@ static struct {
 	struct block block[BLOCKS];
 	int n;
 	uint64_t segment, left, allocated, reserved, events;
+	int64_t made[2], freed[2], peak; /* blocks and bytes; bytes */
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 struct object { void **vptr; };
@@ -54,7 +55,9 @@ _Atomic(void *) _ZN3c104cuda20CUDACachingAllocator9allocatorE;
 
 struct standin_stream _ZN3c104cuda20getCurrentCUDAStreamEa(int8_t device)
 {
-	return (struct standin_stream){ (uint64_t)(uint8_t)device << 8 | DEVICE, current };
+	uint64_t index = device < 0 ? 0 : (uint64_t)device; /* -1: the current one */
+
+	return (struct standin_stream){ index << 8 | DEVICE, current };
 }
 
 void *_ZNK3c104cuda10CUDAStream6streamEv(const struct standin_stream *s)
@@ -128,6 +131,9 @@ static void *take(size_t n)
 		b->used_by = 0;
 		p = (void *)(uintptr_t)b->at;
 		g.allocated += size;
+		g.made[0]++;
+		g.made[1] += (int64_t)size;
+		g.peak = (int64_t)g.allocated > g.peak ? (int64_t)g.allocated : g.peak;
 		_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(p, (int64_t)size, g.allocated,
 								     g.reserved, DEVICE);
 	} else {
@@ -152,6 +158,8 @@ void standin_free(void *p)
 			cudaEventRecord((void *)(uintptr_t)b->event, (void *)(uintptr_t)b->used_by);
 		}
 		g.allocated -= b->size;
+		g.freed[0]++;
+		g.freed[1] += (int64_t)b->size;
 		_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
 			p, -(int64_t)b->size, g.allocated, g.reserved, DEVICE);
 		break;
@@ -166,7 +174,7 @@ static struct standin_pointer allocate(void *self, size_t n)
 	void *p = take(n);
 
 	(void)self;
-	return (struct standin_pointer){ p, p, VC_FUNCTION(standin_free), DEVICE };
+	return (struct standin_pointer){ p, VC_FUNCTION(standin_free), p, DEVICE };
 }
 
 static void *raw_alloc(void *self, size_t n)
@@ -193,6 +201,36 @@ static void use(void *self, void *const *data, struct standin_stream s)
 	pthread_mutex_unlock(&g.lock);
 }
 
+static void *deleter(void *self)
+{
+	(void)self;
+	return VC_FUNCTION(standin_free);
+}
+
+/* DeviceStats: the numbers of blocks and the bytes of them, and no others. */
+static void *stats(int64_t (*result)[3][4], void *self, int device)
+{
+	(void)self;
+	(void)device;
+	memset(result, 0, STANDIN_STATS * sizeof(*result));
+	for (int k = 0; k < 2; k++) {
+		int64_t *to = result[k ? 4 : 0][0];
+
+		to[0] = g.made[k] - g.freed[k];
+		to[1] = k ? g.peak : 0;
+		to[2] = g.made[k];
+		to[3] = g.freed[k];
+	}
+	return result;
+}
+
+static void reset_peaks(void *self, int device)
+{
+	(void)self;
+	(void)device;
+	g.peak = (int64_t)g.allocated;
+}
+
 /* Everything else: takes what it is given and answers 0. */
 static uint64_t nothing(void)
 {
@@ -208,19 +246,24 @@ static int minor(void)
 
 int _ZN3c104cuda28device_count_ensure_non_zeroEv(void)
 {
+	return 1;
+}
+
+__attribute__((constructor)) static void load(void)
+{
 	const struct vc_torch_slots *s = vc_torch_slots(minor());
 
-	if (object.vptr)
-		return 1;
 	for (int i = 0; i < SLOTS; i++)
 		table[2 + i] = VC_FUNCTION(nothing);
 	table[2 + 2] = VC_FUNCTION(allocate);
 	table[2 + s->raw_alloc] = VC_FUNCTION(raw_alloc);
 	table[2 + s->raw_alloc_with_stream] = VC_FUNCTION(raw_alloc_with_stream);
 	table[2 + s->use] = VC_FUNCTION(use);
+	table[2 + s->deleter] = VC_FUNCTION(deleter);
+	table[2 + s->stats] = VC_FUNCTION(stats);
+	table[2 + s->reset_peaks] = VC_FUNCTION(reset_peaks);
 	object.vptr = table + 2;
 	atomic_store(&_ZN3c104cuda20CUDACachingAllocator9allocatorE, &object);
-	return 1;
 }
 
 /* ---- what a program would do through PyTorch ---- */

@@ -3,7 +3,8 @@
  * else the tracer watches. Prints what it did, to be compared with the recording.
  *
  * client [THREADS [N]]; client steps MILLISECONDS: a hundred steps on a clock of its own; client
- * sleep BYTES: a segment mapped for the allocator, given back beneath it and mapped again. */
+ * sleep BYTES: a segment mapped for the allocator, given back beneath it and mapped again; client
+ * repeat STEPS: steps that are alike, and what the allocator's statistics say of them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -257,6 +258,62 @@ static int sleeper(size_t n)
 	return 0;
 }
 
+/* As a smart pointer frees it, whoever it is from. */
+static void drop(void *p)
+{
+	void *self, **v = standin_vtable(&self), *(*f)(void *), (*deleter)(void *);
+
+	*(void **)&f = v[slots->deleter];
+	*(void **)&deleter = f(self);
+	deleter(p);
+}
+
+static int repeat(long steps)
+{
+	int64_t stats[STANDIN_STATS][3][4];
+	void *self, **v, *(*read)(void *, void *, int), *kept = allocate(300000);
+	void (*reset)(void *, int);
+
+	for (long s = 0; s < steps; s++) {
+		void *p[40];
+
+		for (int k = 0; k < 40; k++) {
+			standin_set_stream(k % 7 == 3 ? 2 : 0);
+			if (k % 9 == 5)
+				p[k] = raw((size_t)(1000 * k), k % 2 ? (void *)0xabc002 : NULL);
+			else
+				p[k] = allocate((size_t)(1 + k * 977 % 30000));
+			if (k % 10 == 9)
+				use(p[k], 4);
+			if (k % 3 == 2) {
+				drop(p[k - 1]);
+				p[k - 1] = NULL;
+			}
+		}
+		for (int k = 0; k < 40; k++)
+			if (p[k])
+				drop(p[k]);
+		if (s == 1) { /* what a graph keeps comes from its own pool */
+			call(slots->pool_begin, 0, 1, 2, NULL);
+			drop(allocate(7000));
+			call(slots->pool_end, 0, 1, 2, NULL);
+		}
+	}
+	v = standin_vtable(&self);
+	*(void **)&read = v[slots->stats];
+	*(void **)&reset = v[slots->reset_peaks];
+	for (int k = 0; k < 2; k++) {
+		read(stats, self, 0);
+		for (int i = 0; i < 4; i++)
+			printf("%lld %lld ", (long long)(i == 1 ? 0 : stats[0][0][i]),
+			       (long long)stats[4][0][i]);
+		reset(self, 0);
+	}
+	drop(kept);
+	printf("reports %ld of %ld bytes\n", standin_reports, standin_totals);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int threads = argc > 1 ? atoi(argv[1]) : 4;
@@ -274,6 +331,8 @@ int main(int argc, char **argv)
 		return steps(step, each);
 	if (argc > 2 && !strcmp(argv[1], "sleep"))
 		return sleeper((size_t)each);
+	if (argc > 2 && !strcmp(argv[1], "repeat"))
+		return repeat(each);
 	for (long i = 0; i < threads && i < 64; i++)
 		pthread_create(&t[i], NULL, work, (void *)i);
 	for (int i = 0; i < threads && i < 64; i++)

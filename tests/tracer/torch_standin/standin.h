@@ -8,12 +8,16 @@
 #include <stdint.h>
 
 struct standin_stream { uint64_t device; int64_t id; }; /* c10::cuda::CUDAStream */
-struct standin_pointer { void *data, *context, *deleter; uint64_t device; }; /* c10::DataPtr */
+struct standin_pointer { void *data, *deleter, *context; uint64_t device; }; /* c10::DataPtr */
+
+enum { STANDIN_STATS = 16 }; /* StatArrays of a DeviceStats, at most */
 
 /* The vtable that the allocator has now, and the object to pass. */
 void **standin_vtable(void **self);
 void *standin_allocate(size_t n); /* what PyTorch calls for a tensor: the vtable's allocate */
 void standin_free(void *p);
+/* Reports of memory that reached PyTorch, and what they said is allocated, summed. */
+extern _Atomic long standin_reports, standin_totals;
 void standin_set_stream(int64_t id); /* of the calling thread */
 void *standin_async(size_t n, void *stream);
 void standin_async_free(void *p, void *stream);

@@ -2,7 +2,6 @@
 /* leaks.c - see leaks.h */
 #include "simulator/findings/leaks.h"
 
-
 #include "common/site.h"
 #include "common/vec.h"
 #include "simulator/anatomy/anatomy.h"
@@ -135,8 +134,7 @@ static void collect(struct search *f)
 		if (e->kind != VC_EV_ALLOC || freed[e->id >> 3] >> (e->id & 7) & 1 ||
 		    f->step[i] == UINT32_MAX || !f->step[i] || f->step[i] + 1 >= f->steps)
 			continue;
-		site = e->site && e->site < f->s->rec->meta->frames ?
-			       vc_site_shown(f->s->rec->meta, e->site) : 0;
+		site = vc_site_shown(f->s->rec->meta, e->site);
 		f->at[f->n++] = (struct kept){ site ? site : UINT64_C(1) << 63 | e->size, e->size,
 					       f->step[i], site };
 	}

@@ -5,6 +5,7 @@
 #include <ctype.h>
 
 #include "common/io.h"
+#include "common/map.h"
 #include "common/vec.h"
 
 enum { MAX_LINE = 256 };
@@ -31,46 +32,42 @@ static bool read_line(const char *p, uint64_t *length, uint64_t *samples)
 
 VC_COMPARE(by_length, struct vc_sample_length, VC_ORDER(x->length, y->length))
 
-static void join(struct vc_samples *s)
-{
-	size_t kept = 0;
+struct reading {
+	struct vc_samples *s;
+	struct vc_map known; /* length -> 1 + its place */
+	uint64_t most, pad;
+};
 
-	vc_sort(s->at, s->n, sizeof(*s->at), by_length);
-	for (size_t i = 0; i < s->n; i++)
-		if (kept && s->at[kept - 1].length == s->at[i].length)
-			s->at[kept - 1].samples += s->at[i].samples;
-		else
-			s->at[kept++] = s->at[i];
-	s->n = kept;
-}
-
-static int add(struct vc_samples *s, size_t *cap, struct vc_sample_length one, uint64_t most,
-	       uint64_t pad)
+static int add(struct reading *r, struct vc_sample_length one)
 {
+	struct vc_samples *s = r->s;
+	uint64_t *known;
+
 	if (one.length > MOST_TOKENS || one.samples > MOST_TOKENS / one.length ||
 	    s->tokens > MOST_TOKENS - one.length * one.samples)
 		return VC_EFORMAT;
-	if (most && one.length > most) {
-		s->cut += (one.length - most) * one.samples;
-		one.length = most;
+	if (r->most && one.length > r->most) {
+		s->cut += (one.length - r->most) * one.samples;
+		one.length = r->most;
 	}
 	s->tokens += one.length * one.samples;
 	s->samples += one.samples;
-	one.length = (one.length + pad - 1) / pad * pad;
-	if (!vc_vec_room(s->at, *cap, s->n + 1))
+	one.length = (one.length + r->pad - 1) / r->pad * r->pad;
+	known = vc_map_get(&r->known, one.length);
+	if (known) {
+		s->at[*known - 1].samples += one.samples;
+		return VC_OK;
+	}
+	if (!vc_vec_one(s->at, s->n) || !vc_map_put(&r->known, one.length, s->n + 1))
 		return VC_ENOMEM;
 	s->at[s->n++] = one;
-	if (s->n < *cap || s->n < 4096)
-		return VC_OK;
-	join(s); /* a line per sample: most lengths are there already */
-	return vc_vec_room(s->at, *cap, s->n > *cap / 2 ? 2 * *cap : s->n) ? VC_OK : VC_ENOMEM;
+	return VC_OK;
 }
 
-static int read_sample(struct vc_samples *s, size_t *cap, char *text, uint64_t line, uint64_t most,
-		       uint64_t pad, struct vc_error *err)
+static int read_sample(struct reading *r, char *text, uint64_t line, struct vc_error *err)
 {
 	struct vc_sample_length one;
-	int r;
+	int rc;
 
 	text[strcspn(text, "#\r")] = '\0';
 	if (!read_line(text, &one.length, &one.samples))
@@ -81,29 +78,31 @@ static int read_sample(struct vc_samples *s, size_t *cap, char *text, uint64_t l
 		return VC_OK;
 	if (!one.length)
 		return vc_fail(err, VC_EFORMAT, "line %" PRIu64 ": a sample of length 0", line);
-	r = add(s, cap, one, most, pad);
-	return r == VC_OK ? r : r == VC_ENOMEM ? vc_nomem(err, "lengths of samples") :
-	       vc_fail(err, r, "line %" PRIu64 ": more than 2^60 tokens", line);
+	rc = add(r, one);
+	return rc == VC_OK ? rc : rc == VC_ENOMEM ? vc_nomem(err, "lengths of samples") :
+	       vc_fail(err, rc, "line %" PRIu64 ": more than 2^60 tokens", line);
 }
 
 static int read_all(struct vc_samples *s, struct vc_input *in, uint64_t most, uint64_t pad,
 		    struct vc_error *err)
 {
-	size_t cap = 0, room = 0, n = 0;
+	struct reading all = { .s = s, .most = most, .pad = pad };
+	size_t room = 0, n = 0;
 	uint64_t line = 1;
 	char *text = NULL;
 	int r;
 
 	for (; (r = vc_input_line(in, MAX_LINE, &text, &room, &n, err)) > 0; line++)
-		if ((r = read_sample(s, &cap, text, line, most, pad, err)) < 0)
+		if ((r = read_sample(&all, text, line, err)) < 0)
 			break;
 	free(text);
+	vc_map_fini(&all.known);
 	if (r < 0)
 		return n > MAX_LINE ? vc_wrap(err, "line %" PRIu64, line) : r;
 	if (!s->n)
 		return vc_fail(err, VC_EFORMAT, "no lengths; one stands on each line, or a length "
 			       "and how many samples have it");
-	join(s);
+	vc_sort(s->at, s->n, sizeof(*s->at), by_length);
 	return VC_OK;
 }
 

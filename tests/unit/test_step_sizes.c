@@ -121,11 +121,12 @@ static void step(struct vc_trace *t, uint64_t *id, const double *size, unsigned 
 }
 
 /* One block of a step is larger than in the others while the next one is smaller, and some steps
- * ask for a block more: each block stands beside its like. */
+ * ask for blocks more: each block stands beside its like in the step of the middle. */
 static void one_block_of_a_step_may_grow_while_another_shrinks(void **unused)
 {
 	static const double data[][2] = { { 8, 30 }, { 9.1, 27 }, { 7.3, 33 },
 					  { 8.6, 29 }, { 7.7, 35 }, { 9.5, 26 } };
+	static const unsigned more[] = { 0, 0, 2, 1, 0, 2 };
 	enum { N = sizeof(data) / sizeof(*data) };
 	struct vc_trace t = { .meta = vc_meta_new(NULL) };
 	struct vc_allocations m;
@@ -133,13 +134,14 @@ static void one_block_of_a_step_may_grow_while_another_shrinks(void **unused)
 	uint64_t id = 0, first = 3;
 
 	(void)unused;
-	t.meta->max_id = BLOCKS * (N + 2);
+	t.meta->max_id = 3 * BLOCKS * N;
 	part(&t, &id, 3, SIZE);
 	for (unsigned k = 0; k < N; k++)
-		step(&t, &id, data[k], 2, BLOCKS + k % 2);
+		step(&t, &id, data[k], 2, 2 * BLOCKS + more[k]);
 	assert_int_equal(vc_allocations_init(&m, &t, 0, NULL), 0);
 	assert_int_equal(vc_step_sizes_read(&s, &m, NULL), 0);
 	assert_true(s.vary);
+	assert_int_equal(s.places, 2 + 2 * BLOCKS + 1);
 	uint32_t from[N + 1];
 	bool other = false;
 
@@ -154,7 +156,7 @@ static void one_block_of_a_step_may_grow_while_another_shrinks(void **unused)
 		}
 	}
 	assert_true(other);
-	for (unsigned k = 0; k < N; first += 2 + BLOCKS + k++ % 2)
+	for (unsigned k = 0; k < N; first += 2 + 2 * BLOCKS + more[k++])
 		for (unsigned i = 0; i < 2; i++) {
 			assert_true(vc_step_sizes_has(&s, first + i));
 			assert_int_equal(s.place[first + i], s.place[3 + i]);

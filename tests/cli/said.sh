@@ -41,5 +41,6 @@ run sim -q $R/lengths-4.vct -g all --json
 run ranks -q $R/devices.vct
 run ranks -q $R/devices.vct -o "$TMP/ranks.svg"
 run diff -q $R/conv-4.vct $R/conv-16.vct -o "$TMP/diff.svg"
+run diff -q $R/many-steps.vct $R/lengths-4.vct -o "$TMP/steps.svg"
 run diff -q $R/leak-blocks.vct $R/leak-maps.vct --json
 finish

@@ -213,7 +213,6 @@ static void value(struct vc_emit *e, const char *const name[2], const char *raw,
 	struct level *l = top(e);
 	bool csv = e->mode == VC_EMIT_CSV;
 	const char *head = csv ? name[0] : name[1];
-	char dotted[160];
 
 	if (e->unknown) {
 		raw = is_json(e) ? "null" : "";
@@ -227,20 +226,14 @@ static void value(struct vc_emit *e, const char *const name[2], const char *raw,
 		vc_output_text(e->out, raw);
 		return;
 	}
-	if (!l || l->hidden) {
-		if (!csv || !l || l->shape != ROW || !head) /* CSV flattens objects inside a row */
-			return;
-	}
+	if (!l || l->hidden)
+		return;
 	if (l->shape == ROWS) {
 		add_scalar(e, text);
 		return;
 	}
 	if (!head || (csv && l->shape != ROW))
 		return;
-	if (csv && e->depth > 1 && e->level[e->depth - 2].shape == ROW) {
-		snprintf(dotted, sizeof(dotted), "%s.%s", l->key ? l->key : "", head);
-		head = dotted;
-	}
 	vc_cells_add(&e->c, head, csv ? raw : text, number);
 }
 

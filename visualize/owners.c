@@ -195,12 +195,12 @@ void vc_owner_text(const struct vc_meta *m, const struct vc_owner *o, char *buf,
 	if (*label)
 		snprintf(buf, cap, "%s%s", label, many);
 	else if (o->site && m)
-		vc_site_text(m, o->site, buf, cap);
+		vc_site_text(m, o->site, buf, cap - strlen(many));
 	else if (o->blocks > 1)
 		snprintf(buf, cap, "%llu equal blocks%s", (unsigned long long)o->blocks,
 			 o->at_start ? ", there at the start" : "");
 	else
 		snprintf(buf, cap, "block %llu", (unsigned long long)o->id);
-	if (!*label && o->site && m && strlen(buf) + strlen(many) < cap)
+	if (!*label && o->site && m)
 		memcpy(buf + strlen(buf), many, strlen(many) + 1);
 }

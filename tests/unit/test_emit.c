@@ -21,8 +21,34 @@ static char *walk(enum vc_emit_mode mode)
 		vc_emit_text(e, "model", "model", i ? "direct" : "torch");
 		vc_emit_uint(e, "events", "events", 1234567 * (i + 1));
 		vc_emit_null(e, "limit", NULL);
+		vc_emit_object(e, "oom", "out of memory");
+		vc_emit_bool(e, "happened", "happened", i);
+		vc_emit_object(e, "free", NULL);
+		vc_emit_bytes(e, "bytes", "free", i << 20);
+		vc_emit_end(e);
+		vc_emit_end(e);
+		vc_emit_array(e, "sites", "sites");
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "site", "site", "train.py:7");
+		vc_emit_end(e);
+		vc_emit_end(e);
 		vc_emit_end(e);
 	}
+	vc_emit_end(e);
+	vc_emit_array(e, "sizes", "sizes");
+	vc_emit_uint(e, NULL, NULL, 512);
+	vc_emit_uint(e, NULL, NULL, 1024);
+	vc_emit_end(e);
+	vc_emit_object(e, "trust", "Trust");
+	vc_emit_real(e, "share", "share", 0.25);
+	vc_emit_object(e, "inner", NULL);
+	vc_emit_text(e, "why", "why", "verified");
+	vc_emit_end(e);
+	vc_emit_end(e);
+	vc_emit_array(e, "others", "Others");
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "name", "name", "x");
+	vc_emit_end(e);
 	vc_emit_end(e);
 	vc_emit_end(e);
 	assert_int_equal(vc_emit_finish(e, NULL), VC_OK);
@@ -36,10 +62,13 @@ static void programs_get_json(void **unused)
 	char *t = walk(VC_EMIT_JSONL);
 
 	(void)unused;
-	assert_string_equal(t, "{\"file\":\"a "
-			    "\\\"b\\\"\\n,c\",\"peak\":1610612736,\"hidden\":7,\"runs\":[{"
-			    "\"model\":\"torch\",\"events\":1234567,\"limit\":null},{\"model\":"
-			    "\"direct\",\"events\":2469134,\"limit\":null}]}\n");
+	assert_string_equal(t, "{\"file\":\"a \\\"b\\\"\\n,c\",\"peak\":1610612736,\"hidden\":7,"
+		"\"runs\":[{\"model\":\"torch\",\"events\":1234567,\"limit\":null,"
+		"\"oom\":{\"happened\":false,\"free\":{\"bytes\":0}},\"sites\":[{\"site\":"
+		"\"train.py:7\"}]},{\"model\":\"direct\",\"events\":2469134,\"limit\":null,"
+		"\"oom\":{\"happened\":true,\"free\":{\"bytes\":1048576}},\"sites\":[{\"site\":"
+		"\"train.py:7\"}]}],\"sizes\":[512,1024],\"trust\":{\"share\":0.25,\"inner\":"
+		"{\"why\":\"verified\"}},\"others\":[{\"name\":\"x\"}]}\n");
 	free(t);
 }
 
@@ -48,10 +77,9 @@ static void people_get_labels_units_and_columns(void **unused)
 	char *t = walk(VC_EMIT_TEXT);
 
 	(void)unused;
-	assert_non_null(strstr(t, "peak reserved  1.50 GiB\n"));
-	assert_null(strstr(t, "hidden"));
-	assert_non_null(
-		strstr(t, "  model      events\n  torch   1,234,567\n  direct  2,469,134\n"));
+	assert_string_equal(t, "  file           a \"b\"\n,c\n  peak reserved  1.50 GiB\n\nRuns\n"
+		"  model      events\n  torch   1,234,567\n  direct  2,469,134\n"
+		"  sizes  512, 1,024\n\nTrust\n  share  0.25\n\nOthers\n  name\n  x\n");
 	free(t);
 }
 

@@ -281,8 +281,7 @@ static bool throughput(struct drawing *d)
 
 		bool ran = vc_result_replayed(d->bar[i].r) != VC_OOM;
 
-		rate[i] = t->step_ns && t->samples > 0 && ran ?
-			t->samples * 1e9 / (double)t->step_ns : 0;
+		rate[i] = t->step_ns && ran ? t->samples * 1e9 / (double)t->step_ns : 0;
 		most = rate[i] > most ? rate[i] : most;
 	}
 	if (!(most > 0) || !d->vary)

@@ -221,6 +221,25 @@ def _take_any_options(c10d):
     c10d.Backend._plugins["FAKE"] = plugin._replace(creator_fn=create)
 
 
+def _answer_reducers(torch):
+    """DistributedDataParallel reads what a reduction leaves behind, and PyTorch's fake process group leaves nothing:
+    in gloo's place the bucket itself is what is left."""
+    kind = torch.nn.parallel.DistributedDataParallel
+    make = kind.__init__
+
+    def left(state, bucket):
+        future = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+
+    def made(self, *args, **kwargs):
+        make(self, *args, **kwargs)
+        group = getattr(self, "process_group", None)
+        if group is not None and group._get_backend(torch.device(self.device_type)).name() == "fake":
+            self.register_comm_hook(None, left)
+    kind.__init__ = functools.wraps(make)(made)
+
+
 def _note_experts(ranks, what):
     """Over which ranks experts are spread, for vramcast_null_routes.py."""
     hot = int(os.environ.get("VRAMCAST_NULL_EXPERT_SKEW", "1 0").split()[1])
@@ -632,6 +651,7 @@ def start(torch):
     modules = [dist, c10d, sys.modules["torch.distributed.rendezvous"]]
     groups, roots, driver = set(), set(), ctypes.CDLL(None)
     _take_any_options(c10d)
+    _answer_reducers(torch)
     _meet_nobody(torch, c10d, modules, driver)
     _watch_groups(c10d, groups)
     along = _collect_objects(torch, c10d, modules, driver, roots)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # check.sh - make check-published: one rank of jobs of many cards, and nets of one, whose peaks others published
 # (published.tsv), held against their figure. F=megatron chooses rows by name. SEGMENTARY: where arianizadi/segmentary is
-# checked out; MEGATRON_LM: a git directory of NVIDIA/Megatron-LM; TRANSFORMER_ENGINE: folders, set apart by colons, with
-# that package. Environments lie outside the tree. TABLE=FILE: rows of it are
-# written anew (table.py). Not part of make check.
+# checked out; MEGATRON_LM, LITGPT, SPEEDRUN: git directories of NVIDIA/Megatron-LM, Lightning-AI/litgpt and
+# KellerJordan/modded-nanogpt; TRANSFORMER_ENGINE: folders, set apart by colons, with that package. Environments lie
+# outside the tree. TABLE=FILE: rows of it are written anew (table.py). Not part of make check.
 . tests/support/tap.sh
 . tests/nullgpu/torch/envs.sh
 here=$PWD/tests/nullgpu/published
@@ -26,13 +26,28 @@ print("-I" + s.get_paths()["include"], "-I" + u.find_spec("torch").submodule_sea
 
 # what runs, and the packages beside PyTorch (triton is of its release); printed: PYTHONPATH
 packages() { # PROGRAM VERSION TORCH
-	case $3 in 2.6*) triton=3.2.0 ;; 2.8*) triton=3.4.0 ;; *) triton=3.5.1 ;; esac
+	case $3 in 2.5*) triton=3.1.0 ;; 2.6*) triton=3.2.0 ;; 2.8*) triton=3.4.0 ;; *) triton=3.5.1 ;; esac
+	net="requests urllib3 certifi idna charset-normalizer packaging pyyaml tqdm"
+	# shellcheck disable=SC2086 # a list of words
 	case $1 in
 	titan) package=torchtitan ;;
 	mcore) package=megatron-core ;;
 	lit) fetch "lightning-$2" "lightning==$2" lightning-utilities==0.15.3 torchmetrics==1.9.0 packaging pyyaml tqdm \
 		requests urllib3 certifi idna charset-normalizer; return ;;
-	conv3d|parts) return ;;
+	conv3d|zero) return ;;
+	litgpt) site=$SITES/lit-gpt-$2
+		[ -d "$site" ] || { mkdir -p "$site.new" && git -C "$LITGPT" archive "$2" lit_gpt 2> "$TMP/pip.log" |
+			tar -x -C "$site.new" && mv "$site.new" "$site"; } || return 1
+		light=$(fetch lightning-2.2.5 lightning==2.2.5 lightning-utilities==0.15.3 torchmetrics==1.9.0 $net) &&
+			bits=$(fetch bitsandbytes-0.41.0 bitsandbytes==0.41.0 scipy==1.17.1) && echo "$site:$light:$bits"
+		return ;;
+	ao) fetch "torchao-$2" "torchao==$2" "triton==$triton"; return ;;
+	speedrun|parts) fetch "triton-$triton" "triton==$triton"; return ;;
+	cogvideox) fetch "diffusers-$2" "diffusers==$2" transformers==4.46.3 tokenizers==0.20.3 accelerate==1.0.1 peft==0.13.2 \
+		huggingface_hub==0.26.5 safetensors==0.4.5 psutil regex pillow importlib_metadata zipp $net; return ;;
+	flux2) fetch "diffusers-$2" "diffusers==$2" transformers==5.10.2 tokenizers==0.22.2 accelerate==1.15.0 peft==0.20.0 \
+		huggingface_hub==1.27.0 safetensors==0.8.0 psutil regex pillow importlib_metadata zipp httpx httpcore h11 anyio \
+		sniffio hf-xet typer click shellingham rich $net; return ;;
 	lowbit) fetch lowbit timm==1.0.31 torchvision==0.24.1 bitsandbytes==0.50.2 "triton==$triton" huggingface_hub==0.34.4 \
 		safetensors==0.6.2 pyyaml pillow packaging requests urllib3 certifi idna charset-normalizer tqdm; return ;;
 	liger) fetch "liger-$2" "liger-kernel==$2" "triton==$triton" packaging; return ;;
@@ -60,12 +75,13 @@ packages() { # PROGRAM VERSION TORCH
 
 kind() {
 	case $program in
-	titan|mcore|golden|lit) echo "many cards" ;;
-	vae|sd3|ltx) echo diffusion ;;
+	titan|mcore|golden|lit|speedrun|zero) echo "many cards" ;;
+	vae|sd3|ltx|cogvideox) echo diffusion ;;
+	litgpt|flux2) case $words in generate*) echo inference ;; all) echo diffusion ;; *) echo adapters ;; esac ;;
 	conv3d|parts) echo "parts of PyTorch" ;;
 	liger) echo kernels ;;
 	lowbit) echo "low-bit optimizers" ;;
-	octocoder) echo inference ;;
+	octocoder|ao) echo inference ;;
 	segmentary) echo segmentation ;;
 	esac
 }
@@ -76,14 +92,18 @@ row() {
 	[ "$settings" = - ] && settings=
 	place="--world $world --rank $rank"
 	if [ "$world" = - ]; then
-		of=${settings#CUDNN_OF=}; place=
-		lib=$(cudnn_wheel "$(torch_env "${of:-$torch}")") || { skip "$name" "its cuDNN cannot be installed"; return; }
-		settings="VRAMCAST_NULL_CUDNN_LIBRARY=$lib"
+		of=$torch place=
+		case $settings in CUDNN_OF=*) of=${settings#CUDNN_OF=} settings= ;; esac
+		case $program in
+		litgpt|ao|flux2|parts|cogvideox) ;; # no convolutions, or (9.1) a cuDNN that cannot be asked
+		*) lib=$(cudnn_wheel "$(torch_env "$of")") || { skip "$name" "its cuDNN cannot be installed"; return; }
+			settings="$settings VRAMCAST_NULL_CUDNN_LIBRARY=$lib" ;;
+		esac
 	fi
 	values=off
 	case $program in
 	segmentary) values=on ;; # it looks at its labels
-	sd3|ltx|octocoder|lowbit|liger|parts) values=on ;; # as at first sight
+	sd3|ltx|octocoder|lowbit|liger|parts|litgpt|cogvideox|flux2|speedrun|zero) values=on ;; # as at first sight
 	golden) values=on settings="VRAMCAST_NULL_VALUES_MAX=16384" ;; # at what other ranks say, and that is small
 	esac
 	# all three are lists of words

@@ -27,6 +27,27 @@ def radam_compiled():
     return radam(True)
 
 
+def split():  # pytorch/pytorch#66923
+    x = torch.arange(2 ** 27, dtype=torch.float16, device="cuda").requires_grad_(True)
+    x.grad = torch.zeros_like(x)
+    torch.split(x, 2 ** 20)[0].sum().backward()
+    return torch.cuda.max_memory_allocated(), x
+
+
+def fused():  # pytorch/pytorch#138685
+    from triton.testing import do_bench
+
+    @torch.compile
+    def f(a, b, c):
+        return (a @ c).sum(dim=-1) + (b @ c).sum(dim=-1)
+
+    args = [torch.randn(2 ** 15, 16, device="cuda") for _ in range(2)] + [torch.randn(16, 2 ** 15, device="cuda")]
+    f(*args)
+    torch.cuda.reset_peak_memory_stats()
+    do_bench(lambda: f(*args))
+    return torch.cuda.max_memory_allocated(), args
+
+
 for name in sys.argv[1:]:
     peak, kept = globals()[name]()
     print("published", name, peak)

@@ -54,6 +54,11 @@ def ddp(n):
     train(model, adam(model.parameters()))
 
 
+def ddp_gloo(n):
+    model = nn.parallel.DistributedDataParallel(body(), process_group=dist.new_group(backend="gloo"))
+    train(model, adam(model.parameters()))
+
+
 def zero1(n):
     from torch.distributed.optim import ZeroRedundancyOptimizer
     model = nn.parallel.DistributedDataParallel(body(), device_ids=[torch.cuda.current_device()])
@@ -329,7 +334,7 @@ def megatron(n):
 
 
 WAYS = {f.__name__: f for f in (accelerate, accelerate_fsdp, deepspeed0, deepspeed1, deepspeed2, deepspeed3,
-                                lightning, megatron, ddp, zero1, fsdp1, fsdp2, hsdp, tp, tp_fsdp, cp, pp, pp_shapes, ep, ep_mask,
+                                lightning, megatron, ddp, ddp_gloo, zero1, fsdp1, fsdp2, hsdp, tp, tp_fsdp, cp, pp, pp_shapes, ep, ep_mask,
                                 symmetric, objects)}
 
 

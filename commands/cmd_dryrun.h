@@ -7,12 +7,18 @@
 #include <time.h>
 
 #include "common/opt.h"
+#include "common/vec.h"
 #include "nullgpu/usage.h"
 #include "simulator/replay/cards.h"
 #include "simulator/replay/result.h"
 
 #define VC_DRYRUN_UNKNOWN 64
 #define VC_DRYRUN_PROCESSES 64 /* told of one by one */
+
+static inline double vc_gib(uint64_t bytes)
+{
+	return (double)bytes / (double)(1ull << 30);
+}
 
 /* A process that used a device: as it reported, in the order of process numbers. */
 struct vc_dryrun_process {
@@ -30,14 +36,17 @@ struct vc_dryrun_replay {
 	unsigned traces; /* recordings that the model reproduces exactly; 0: nothing known */
 	unsigned others;           /* recordings that it does not */
 	struct vc_phases phases;   /* steps: of the first recording */
-	uint64_t reserved;         /* peak, as recorded */
+	uint64_t allocated, reserved; /* peaks, as recorded */
 	uint64_t least_reserved, most_reserved; /* peaks in other orders of device addresses */
 	uint64_t least_drawn, most_drawn; /* ... with other workspaces of convolutions; 0: none */
+	uint64_t least_allocated, most_allocated; /* with these */
 	enum vc_verdict other;     /* how the driver's other order would have ended */
 	char time[160];            /* of a step of the first, in words; "": not known */
 	uint64_t step_ns, least_ns, most_ns;
 	double fraction;           /* least that a program allowed itself of the card; 0: all */
 };
+
+struct vc_emit;
 
 struct vc_dryrun_outcome {
 	int code;                  /* of the program; negative: no run was made */
@@ -55,7 +64,7 @@ struct vc_dryrun_outcome {
 	size_t n_unknown;          /* what was answered with a bound or a guess */
 	struct vc_null_unknown unknown[VC_DRYRUN_UNKNOWN];
 	uint64_t pool;             /* in use at most in JAX's or TensorFlow's own; 0: none */
-	bool convolutions;         /* workspaces of convolutions were answered by rule */
+	uint32_t convolutions;     /* how their workspaces were answered (nullgpu/usage.h); 0: none */
 	size_t workspaces;
 	uint64_t workspace[VC_REPORT_WORKSPACES]; /* different sizes that plans ran with */
 	uint64_t blocks, rounding; /* at the peak: the driver's blocks, bytes lost to its pages */
@@ -137,12 +146,21 @@ enum vc_verdict vc_dryrun_verdict(const struct vc_dryrun *run);
 uint64_t vc_dryrun_together(const struct vc_dryrun *run, int *n);
 /* What they held of it at one time in this run, one after the other as they went; with the same. */
 uint64_t vc_dryrun_held(const struct vc_dryrun *run);
+/* PyTorch's own peaks, and the ends between which a card's are expected (cmd_dryrun_peaks.c). */
+struct vc_dryrun_peak { uint64_t bytes, low, high; };
+struct vc_dryrun_peaks {
+	bool known;  /* the recording is one that the allocator's model reproduces */
+	bool open;   /* sizes that nobody can bound may change them: the ends leave these out */
+	struct vc_dryrun_peak allocated, reserved;
+};
+struct vc_dryrun_peaks vc_dryrun_peaks(const struct vc_dryrun_outcome *o);
+void vc_dryrun_say_peaks(const struct vc_dryrun_outcome *o);
+void vc_dryrun_emit_peaks(struct vc_emit *e, const struct vc_dryrun_outcome *o);
 /* Bytes by which that peak can be off either way; what libraries may take on top is not in it. */
 uint64_t vc_dryrun_margin(const struct vc_dryrun_outcome *o);
 void vc_dryrun_say_end(const struct vc_dryrun *run);
 /* A line a process, where several used a device. */
 void vc_dryrun_say_processes(const struct vc_dryrun *run);
-struct vc_emit;
 void vc_dryrun_emit_end(struct vc_emit *e, const struct vc_dryrun *run);
 
 /* Read and remove what the processes of a run left in `dir` (nullgpu/report.c), added to *o. */

@@ -7,11 +7,6 @@
 
 enum { SIGNALS = 64, OOM_KILLER = 9, VERDICT_DOES_NOT_FIT = 3, VERDICT_UNDECIDED = 6 };
 
-static double gib(uint64_t bytes)
-{
-	return (double)bytes / (double)(1ull << 30);
-}
-
 /* As the shell has it, 128 + n; 0: it ended by itself. */
 static int signal_of(int code)
 {
@@ -149,8 +144,8 @@ static void say_host(const struct vc_dryrun_outcome *o)
 	uint64_t total = host_total();
 	if (!was_killed(o))
 		return;
-	fprintf(stderr, "  the host: a process held %.2f GiB of its %.2f GiB", gib(o->host_peak),
-		gib(total));
+	fprintf(stderr, "  the host: a process held %.2f GiB of its %.2f GiB", vc_gib(o->host_peak),
+		vc_gib(total));
 	if (o->host_peak < total / 2)
 		fprintf(stderr, "; who sent the signal is not known\n");
 	else
@@ -175,10 +170,10 @@ static void say_process(const struct vc_dryrun_process *p, const struct vc_dryru
 	if (p->ended)
 		snprintf(end, sizeof end, "ended with status %d", (int)p->status);
 	fprintf(stderr, "    %d on device %d: %s, peak %.2f GiB, %s", (int)p->pid, p->device,
-		end, gib(p->peak + run->context), word_of(p));
+		end, vc_gib(p->peak + run->context), word_of(p));
 	if (p->refused)
 		fprintf(stderr, " (%llu refused, the largest %.2f GiB)",
-			(unsigned long long)p->refused, gib(p->largest_refused));
+			(unsigned long long)p->refused, vc_gib(p->largest_refused));
 	fputc('\n', stderr);
 }
 
@@ -206,7 +201,7 @@ void vc_dryrun_say_processes(const struct vc_dryrun *run)
 	if (together)
 		fprintf(stderr, "    %d of them used one card at the same time: %.2f GiB at once "
 			"in this run, %.2f GiB if they peak together\n", n,
-			gib(vc_dryrun_held(run)), gib(together));
+			vc_gib(vc_dryrun_held(run)), vc_gib(together));
 	if (o->processes > VC_DRYRUN_PROCESSES)
 		fprintf(stderr, "    and %d more\n", o->processes - VC_DRYRUN_PROCESSES);
 }

@@ -31,8 +31,8 @@ static int follow(const struct vc_session *s, struct vc_dryrun_replay *to, struc
 		to->phases.steps = r.phases.steps;
 	raise_phase(&to->phases.first, &r.phases.first);
 	raise_phase(&to->phases.steady, &r.phases.steady);
-	if (r.stats.peak_reserved > to->reserved)
-		to->reserved = r.stats.peak_reserved;
+	vc_raise(&to->reserved, r.stats.peak_reserved);
+	vc_raise(&to->allocated, r.stats.peak_allocated);
 	vc_result_fini(&r);
 	return 0;
 }
@@ -169,10 +169,10 @@ static int one_draw(const struct vc_session *s, const struct vc_dryrun *run, uin
 	}
 	free(t.ev);
 	VC_TRY(rc);
-	if (r.stats.peak_reserved < to->least_drawn)
-		to->least_drawn = r.stats.peak_reserved;
-	if (r.stats.peak_reserved > to->most_drawn)
-		to->most_drawn = r.stats.peak_reserved;
+	vc_lower(&to->least_drawn, r.stats.peak_reserved);
+	vc_raise(&to->most_drawn, r.stats.peak_reserved);
+	vc_lower(&to->least_allocated, r.stats.peak_allocated);
+	vc_raise(&to->most_allocated, r.stats.peak_allocated);
 	vc_result_fini(&r);
 	return 0;
 }
@@ -180,7 +180,8 @@ static int one_draw(const struct vc_session *s, const struct vc_dryrun *run, uin
 static int other_workspaces(struct vc_session *s, const struct vc_dryrun *run,
 			    struct vc_dryrun_replay *to, struct vc_error *err)
 {
-	struct vc_dryrun_replay one = { .least_drawn = to->reserved, .most_drawn = to->reserved };
+	struct vc_dryrun_replay one = { .least_drawn = to->reserved, .most_drawn = to->reserved,
+		.least_allocated = to->allocated, .most_allocated = to->allocated };
 	struct vc_plan *planned, plan;
 	size_t n;
 	VC_TRY(vc_session_plans(s, &planned, &n, err));
@@ -194,6 +195,8 @@ static int other_workspaces(struct vc_session *s, const struct vc_dryrun *run,
 	if (rc >= 0 && one.most_drawn > to->most_drawn) { /* of several ranks the largest */
 		to->least_drawn = one.least_drawn;
 		to->most_drawn = one.most_drawn;
+		to->least_allocated = one.least_allocated;
+		to->most_allocated = one.most_allocated;
 	}
 	return rc < 0 ? rc : 0;
 }

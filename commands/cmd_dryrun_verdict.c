@@ -20,6 +20,9 @@ static void add_unknown(struct vc_dryrun_outcome *o, const struct vc_null_unknow
 		snprintf(o->unknown[o->n_unknown++].name, VC_REPORT_NAME, "%s", u->name);
 	/* ranks have a card each: the largest of one counts */
 	vc_raise(&o->unknown[i].at_most, u->at_most);
+	vc_raise(&o->unknown[i].beside, u->beside);
+	vc_raise(&o->unknown[i].fewer, u->fewer);
+	o->unknown[i].bounded |= u->bounded;
 	vc_raise(&o->unknown[i].least, u->least);
 	vc_raise(&o->unknown[i].counted, u->counted);
 	vc_raise(&o->unknown[i].most, u->most);
@@ -89,7 +92,7 @@ static void read_report(const char *path, struct vc_dryrun_outcome *o)
 		for (uint32_t i = 0; i < r->names && i < VC_REPORT_NAMES; i++)
 			add_unknown(o, &r->name[i]);
 		add_workspaces(o, r);
-		o->convolutions = o->convolutions || r->convolutions;
+		o->convolutions |= r->convolutions;
 		add_process(o, r);
 		vc_raise(&o->devices, r->devices > 0 ? (uint64_t)r->devices : 0);
 		o->processes++;
@@ -119,22 +122,28 @@ void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o)
 
 /* ---- judging ---- */
 
-/* What a dry run can be off by (docs/reference/null-gpu.md): contexts of one card were seen 150 MiB
+enum { CONTEXTS = 150 << 20 };
+
+/* What a dry run can be off by (docs/reference/null-gpu.md): contexts of one card were seen so far
  * apart, peaks of measured transformers lay within 1 %, nine in ten of measured convolution nets
  * within 5 %, and libraries may take what is named with its bytes. */
 uint64_t vc_dryrun_margin(const struct vc_dryrun_outcome *o)
 {
-	return (150ull << 20) + (o->pool ? o->pool : o->peak) / (o->convolutions ? 20 : 100);
+	return CONTEXTS + (o->pool ? o->pool : o->peak) / (o->convolutions ? 20 : 100);
 }
 
 static uint64_t margin_of(const struct vc_dryrun_outcome *o)
 {
-	uint64_t margin = vc_dryrun_margin(o), drawn = o->replay.most_drawn;
-	if (drawn > o->replay.reserved) /* contexts differ besides */
-		vc_raise(&margin, (150ull << 20) + drawn - o->replay.reserved);
-	for (size_t i = 0; i < o->n_unknown; i++)
-		margin += o->unknown[i].at_most;
-	return margin;
+	struct vc_dryrun_peaks p = vc_dryrun_peaks(o);
+	uint64_t margin = vc_dryrun_margin(o), beside = 0, use = o->replay.reserved;
+	for (size_t i = 0; i < o->n_unknown; i++) {
+		margin += o->unknown[i].at_most - o->unknown[i].beside;
+		beside += o->unknown[i].beside;
+	}
+	vc_raise(&use, o->replay.most_reserved); /* the verdict goes by these orders */
+	if (p.known)
+		vc_raise(&margin, CONTEXTS + vc_minus(p.reserved.high, use));
+	return margin + beside;
 }
 
 /* The lower and upper end over the orders of addresses, without context. */
@@ -204,18 +213,13 @@ bool vc_dryrun_answers(const struct vc_dryrun *done, const struct vc_dryrun *oth
 
 /* ---- for people ---- */
 
-static double gib(uint64_t bytes)
-{
-	return (double)bytes / (double)(1ull << 30);
-}
-
 static void say_experts(const struct vc_dryrun *run)
 {
 	const struct vc_dryrun_experts *e = &run->o.experts;
 	fprintf(stderr, "  verdict: undecided; %.2f GiB if each expert gets as many tokens, %.2f "
-		"GiB if one of this rank gets %s, of %.2f GiB", gib(with_experts(run, false)),
-		gib(with_experts(run, true)),
-		run->skew > 1 ? "that many times its share" : "all of them", gib(run->total));
+		"GiB if one of this rank gets %s, of %.2f GiB", vc_gib(with_experts(run, false)),
+		vc_gib(with_experts(run, true)),
+		run->skew > 1 ? "that many times its share" : "all of them", vc_gib(run->total));
 	if (e->dies > 0)
 		fprintf(stderr, "; it fits with %.3g times its share, not with %.3g", e->lives,
 			e->dies);
@@ -230,8 +234,8 @@ static void say_undecided(const struct vc_dryrun *run)
 	if (together > run->total)
 		fprintf(stderr, "  verdict: undecided; each of %d processes fits; at one time they "
 			"held %.2f GiB of %.2f GiB here, and if they peak at once they need "
-			"%.2f GiB\n", n, gib(vc_dryrun_held(run)), gib(run->total),
-			gib(together));
+			"%.2f GiB\n", n, vc_gib(vc_dryrun_held(run)), vc_gib(run->total),
+			vc_gib(together));
 	else if (!o->steps && run->first_steps)
 		fprintf(stderr, "  verdict: undecided; this rank made no step of an optimizer, and "
 			"rank 0 made %llu: it did not do its work\n",
@@ -241,7 +245,7 @@ static void say_undecided(const struct vc_dryrun *run)
 	else
 		fprintf(stderr, "  verdict: undecided; it fits with %.2f GiB left if the ranks "
 			"that were not played hold what those do that were\n",
-			gib(left_of(run)));
+			vc_gib(left_of(run)));
 }
 
 static void say_answer(const struct vc_dryrun *run)
@@ -250,11 +254,11 @@ static void say_answer(const struct vc_dryrun *run)
 	char largest[48] = "";
 	if (o->largest_refused) /* TensorFlow names a shape */
 		snprintf(largest, sizeof largest, ", the largest %.2f GiB",
-			 gib(o->largest_refused));
+			 vc_gib(o->largest_refused));
 	if (o->fits_with_more)
 		fprintf(stderr, "  verdict: too close to call; it ran out of memory, and fits with "
 			"%.2f GiB more, which a dry run can be off by\n",
-			gib(vc_dryrun_margin(o)));
+			vc_gib(vc_dryrun_margin(o)));
 	else if (o->refused)
 		fprintf(stderr,
 			"  verdict: %s; %llu requests were refused%s%s\n%s",
@@ -270,14 +274,15 @@ static void say_answer(const struct vc_dryrun *run)
 			vc_dryrun_verdict(run) == VC_OOM ? "out of memory" : "at the limit");
 	else if (o->code)
 		fprintf(stderr, "  verdict: nothing was refused up to there, %.2f GiB left\n",
-			gib(left_of(run)));
+			vc_gib(left_of(run)));
 	else if (vc_dryrun_verdict(run) == VC_UNDECIDED)
 		say_undecided(run);
 	else if (is_close(run))
 		fprintf(stderr, "  verdict: too close to call; it fits with %.2f GiB left, and a "
-			"dry run can be off by %.2f GiB\n", gib(left_of(run)), gib(margin_of(o)));
+			"dry run can be off by %.2f GiB\n", vc_gib(left_of(run)),
+			vc_gib(margin_of(o)));
 	else
-		fprintf(stderr, "  verdict: fits, %.2f GiB left\n", gib(left_of(run)));
+		fprintf(stderr, "  verdict: fits, %.2f GiB left\n", vc_gib(left_of(run)));
 }
 
 static void say_phases(const struct vc_phases *p)
@@ -285,9 +290,9 @@ static void say_phases(const struct vc_phases *p)
 	if (p->steps < 2)
 		return;
 	fprintf(stderr, "  first iteration: %.2f GiB allocated, %.2f GiB reserved; the others: "
-		"%.2f GiB and %.2f GiB\n", gib(p->first.peak_allocated),
-		gib(p->first.peak_reserved),
-		gib(p->steady.peak_allocated), gib(p->steady.peak_reserved));
+		"%.2f GiB and %.2f GiB\n", vc_gib(p->first.peak_allocated),
+		vc_gib(p->first.peak_reserved),
+		vc_gib(p->steady.peak_allocated), vc_gib(p->steady.peak_reserved));
 }
 
 static void say_interval(const struct vc_dryrun *run)
@@ -295,35 +300,25 @@ static void say_interval(const struct vc_dryrun *run)
 	uint64_t low, high;
 	ends(&run->o, &low, &high);
 	char from[32], to[32];
-	snprintf(from, sizeof from, "%.2f", gib(low));
-	snprintf(to, sizeof to, "%.2f", gib(high));
+	snprintf(from, sizeof from, "%.2f", vc_gib(low));
+	snprintf(to, sizeof to, "%.2f", vc_gib(high));
 	if (run->o.other_peak) /* asked for */
 		fprintf(stderr, "  between %.2f and %.2f GiB with device addresses going %s and "
-			"%s: the answer is the larger one\n", gib(low + run->context),
-			gib(high + run->context),
+			"%s: the answer is the larger one\n", vc_gib(low + run->context),
+			vc_gib(high + run->context),
 			(run->o.peak == low) == !run->up ? "down" : "up",
 			(run->o.peak == low) == !run->up ? "up" : "down");
 	else if (strcmp(from, to)) /* a difference to be seen */
 		fprintf(stderr, "  between %.2f and %.2f GiB with device addresses in other "
-			"orders: the answer is the larger one\n", gib(low + run->context),
-			gib(high + run->context));
-}
-
-static void say_draws(const struct vc_dryrun *run)
-{
-	const struct vc_dryrun_replay *p = &run->o.replay;
-	if (p->most_drawn != p->least_drawn)
-		fprintf(stderr, "  between %.2f and %.2f GiB with the workspaces of convolutions "
-			"as far off as an H100's were: no part of the answer\n",
-			gib(run->o.peak + run->context + p->least_drawn - p->reserved),
-			gib(run->o.peak + run->context + p->most_drawn - p->reserved));
+			"orders: the answer is the larger one\n", vc_gib(low + run->context),
+			vc_gib(high + run->context));
 }
 
 /* "0.25 GiB", below a tenth of it "12.3 MiB". */
 static const char *amount(uint64_t bytes, char *out, size_t size)
 {
 	if (bytes >= (1ull << 30) / 10)
-		snprintf(out, size, "%.2f GiB", gib(bytes));
+		snprintf(out, size, "%.2f GiB", vc_gib(bytes));
 	else
 		snprintf(out, size, "%.1f MiB", (double)bytes / (1 << 20));
 	return out;
@@ -344,6 +339,9 @@ static void say_unknown(const struct vc_dryrun_outcome *o)
 		else if (u->at_most)
 			fprintf(stderr, " (at most %s, not counted)",
 				amount(u->at_most, most, sizeof most));
+		else if (u->fewer)
+			fprintf(stderr, " (%s less where each is left out)",
+				amount(u->fewer, most, sizeof most));
 		else if (u->ranks)
 			fputs(" (ranks that were not played decide it)", stderr);
 		fputc('\n', stderr);
@@ -371,20 +369,20 @@ void vc_dryrun_say(const struct vc_dryrun *run)
 		snprintf(who, sizeof who, " as rank %llu of %llu", (unsigned long long)run->rank,
 			 (unsigned long long)run->world);
 	fprintf(stderr, "dry run%s on %s (%s, %.2f GiB; no GPU took part, nothing was computed):\n",
-		who, run->card->name, run->card->title, gib(run->total));
+		who, run->card->name, run->card->title, vc_gib(run->total));
 	vc_dryrun_say_end(run);
 	if (!o->processes || !(o->peak || o->refused))
 		return;
-	fprintf(stderr, "  peak of device memory %.2f GiB, of which %.2f GiB context\n", gib(use),
-		gib(run->context));
+	fprintf(stderr, "  peak of device memory %.2f GiB, of which %.2f GiB context\n",
+		vc_gib(use), vc_gib(run->context));
 	if (o->pool)
 		fprintf(stderr, "  of what the framework took it used %.2f GiB at most\n",
-			gib(o->pool));
+			vc_gib(o->pool));
+	vc_dryrun_say_peaks(o);
 	say_phases(&o->replay.phases);
 	if (o->replay.traces && *o->replay.time)
 		fprintf(stderr, "  time: %s\n", o->replay.time);
 	say_interval(run);
-	say_draws(run);
 	say_answer(run);
 	if (o->n_unknown)
 		say_unknown(o);
@@ -408,8 +406,8 @@ void vc_dryrun_say_table(const struct vc_dryrun *runs, size_t n)
 		"verdict", "answered by");
 	for (size_t i = 0; i < n; i++)
 		fprintf(stderr, "%-18s %6.2f GiB %6.2f GiB %6.2f GiB  %-18s %s\n",
-			runs[i].card->name, gib(runs[i].total), gib(use_of(&runs[i])),
-			gib(left_of(&runs[i])), word_of(&runs[i]),
+			runs[i].card->name, vc_gib(runs[i].total), vc_gib(use_of(&runs[i])),
+			vc_gib(left_of(&runs[i])), word_of(&runs[i]),
 			runs[i].by ? runs[i].by->name : "its own run");
 }
 
@@ -428,8 +426,8 @@ void vc_dryrun_say_ranks(const struct vc_dryrun *runs, size_t n)
 		if (largest && !(r->o.code && !r->o.refused))
 			least = !least || use_of(r) < use_of(least) ? r : least;
 		fprintf(stderr, "%8llu %6.2f GiB %6.2f GiB  %-18s %s\n",
-			(unsigned long long)r->rank, gib(use_of(r)), gib(left_of(r)), word_of(r),
-			r->role[0] ? r->role : "first of all");
+			(unsigned long long)r->rank, vc_gib(use_of(r)), vc_gib(left_of(r)),
+			word_of(r), r->role[0] ? r->role : "first of all");
 	}
 	fprintf(stderr, "of %llu ranks %zu were played; ", (unsigned long long)runs->world, n);
 	if (died)
@@ -438,8 +436,8 @@ void vc_dryrun_say_ranks(const struct vc_dryrun *runs, size_t n)
 	else
 		fprintf(stderr,
 			"the largest is rank %llu with %.2f GiB, %.2f GiB above the least\n",
-			(unsigned long long)largest->rank, gib(use_of(largest)),
-			gib(use_of(largest) - use_of(least)));
+			(unsigned long long)largest->rank, vc_gib(use_of(largest)),
+			vc_gib(use_of(largest) - use_of(least)));
 }
 
 /* ---- for programs ---- */
@@ -476,11 +474,13 @@ static void emit_phases(struct vc_emit *e, const struct vc_dryrun_replay *p)
  * counted. */
 static void emit_uncounted(struct vc_emit *e, const struct vc_null_unknown *u)
 {
-	if (!u->at_most && !u->most)
+	if (!u->at_most && !u->most && !u->fewer)
 		return;
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "name", NULL, u->name);
 	vc_emit_bytes(e, "at_most", NULL, u->at_most);
+	if (u->fewer)
+		vc_emit_bytes(e, "fewer", NULL, u->fewer);
 	if (u->most) {
 		vc_emit_bytes(e, "single_least", NULL, u->least);
 		vc_emit_bytes(e, "single_counted", NULL, u->counted);
@@ -549,6 +549,7 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 		vc_emit_bytes(e, "drawn_high", NULL,
 			      o->peak + o->replay.most_drawn - o->replay.reserved);
 	}
+	vc_dryrun_emit_peaks(e, o);
 	vc_emit_uint(e, "steps", NULL, o->replay.phases.steps);
 	emit_phases(e, &o->replay);
 	emit_step(e, &o->replay);

@@ -30,7 +30,7 @@ struct vc_convolution {
 };
 
 /* The key of a convolution: direction to dilation, one blank between fields. `list`: which list of
- * the heuristics, as vc_rows_mode says it ("" for the one that PyTorch asks for first). */
+ * the heuristics, as vc_plans_list says it ("" for the one that PyTorch asks for first). */
 void vc_convolution_text(const struct vc_convolution *c, const char *list, char key[VC_PLANS_KEY]);
 
 /* The other way round, for the first list. False: that is no such key. */

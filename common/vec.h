@@ -90,6 +90,11 @@ static inline void vc_raise(uint64_t *most, uint64_t v)
 	*most = v > *most ? v : *most;
 }
 
+static inline void vc_lower(uint64_t *least, uint64_t v)
+{
+	*least = v < *least ? v : *least;
+}
+
 static inline uint64_t vc_minus(uint64_t a, uint64_t b) /* not below 0 */
 {
 	return a > b ? a - b : 0;

@@ -36,7 +36,7 @@ static int take(struct blas *h)
 	int bad = 0;
 
 	if (vc_null_card()->cc != 90) {
-		vc_null_at_most("a handle of cuBLAS 13", handle_keeps[KEPT - 1]);
+		vc_null_beside("a handle of cuBLAS 13", handle_keeps[KEPT - 1]);
 		return 0;
 	}
 	for (size_t i = 0; i < KEPT && !bad; i++)

@@ -249,7 +249,7 @@ static void name_choice(struct vc_cudnn_plans *p)
 	if (!notes)
 		return;
 	vc_null_range("cuDNN convolution workspaces, as it names them without a card", &r);
-	vc_null_report()->convolutions = 1;
+	vc_null_report()->convolutions |= 1;
 }
 
 /* The plans for an operation graph: of a table, of the real library, else by the rule for its

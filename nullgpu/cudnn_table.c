@@ -89,8 +89,7 @@ static void read_tables(void)
 
 void vc_cudnn_key(const struct vc_convolution *c, enum vc_plans_mode mode, char key[VC_PLANS_KEY])
 {
-	static const char *const modes[] = { "", "/b", "/fallback", "" };
-	vc_convolution_text(c, modes[mode], key);
+	vc_convolution_text(c, vc_plans_list(mode), key);
 }
 
 bool vc_cudnn_look_up(const char *key, struct vc_cudnn_plans *out)

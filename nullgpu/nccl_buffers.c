@@ -48,8 +48,8 @@ void vc_nccl_meet(struct vc_nccl *c, int peer)
 	if (peer == c->rank || c->met[peer] || getenv("VRAMCAST_NULL_NCCL"))
 		return;
 	c->met[peer] = 1;
-	vc_null_at_most("NCCL's connections for point-to-point operations",
-			PEER_CHANNEL * channels());
+	vc_null_beside("NCCL's connections for point-to-point operations",
+		       PEER_CHANNEL * channels());
 }
 
 int vc_nccl_charge(int device, int ranks)
@@ -61,6 +61,6 @@ int vc_nccl_charge(int device, int ranks)
 	most = 2 * CONNECTION * channels();
 	if (ranks > 2 && may_have_nvlink() && vc_null_card()->cc >= 90)
 		most += NVLS_PER_HEAD * (uint64_t)(ranks < NVLS_HEADS ? ranks : NVLS_HEADS);
-	vc_null_at_most("NCCL's own buffers", most);
+	vc_null_beside("NCCL's own buffers", most);
 	return 0;
 }

@@ -75,6 +75,8 @@ VC_SHARED void vc_null_touch(const char *name, unsigned char *seen);
 VC_SHARED void vc_null_bound(const char *name, unsigned char *seen);
 /* Memory that is not counted but may be taken: up to `bytes` more of `name`; 0 = nobody knows. */
 VC_SHARED void vc_null_at_most(const char *name, uint64_t bytes);
+/* ... and not through the framework's allocator. */
+VC_SHARED void vc_null_beside(const char *name, uint64_t bytes);
 /* One request of `name` that was answered with `counted` bytes where the library would say
  * something from `least` to `most`; the report keeps the largest of each, as requests come one
  * after another. `measured`: what is known of measured runs covers the difference. */

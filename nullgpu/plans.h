@@ -19,6 +19,13 @@
 /* cudnnBackendHeurMode_t */
 enum vc_plans_mode { VC_MODE_INSTANT, VC_MODE_B, VC_MODE_FALLBACK, VC_MODE_A };
 
+/* What stands behind a direction in the key of a row. Instant and A are one. */
+static inline const char *vc_plans_list(enum vc_plans_mode mode)
+{
+	static const char *const lists[] = { "", "/b", "/fallback", "" };
+	return lists[mode];
+}
+
 /* cudnnBackendAttributeType_t, as far as it matters here */
 enum { VC_CUDNN_HANDLE = 0, VC_CUDNN_POINTER = 6, VC_CUDNN_DESCRIPTOR = 15 };
 

@@ -16,13 +16,6 @@ static const struct operation {
 	[VC_CONVOLUTION_FILTER] = { 11, { 714, 716, 715, 717, 712, 713 } },
 };
 
-static const char *const modes[] = { "", "/b", "/fallback", "" };
-
-const char *vc_rows_mode(enum vc_plans_mode mode)
-{
-	return modes[mode];
-}
-
 /* ---- descriptors ---- */
 
 static void put_attribute(struct vc_wire *w, int name, int type, uint32_t count, const void *value)
@@ -103,12 +96,14 @@ static void put_operation(struct vc_wire *w, const struct operation *op, int typ
 static enum vc_plans_mode take_mode(char *key)
 {
 	size_t direction = strcspn(key, " /"), n = strcspn(key + direction, " ");
-	for (int m = VC_MODE_B; n && m <= VC_MODE_FALLBACK; m++)
-		if (strlen(modes[m]) == n && !strncmp(key + direction, modes[m], n)) {
+	for (enum vc_plans_mode m = VC_MODE_B; n && m <= VC_MODE_FALLBACK; m++) {
+		const char *list = vc_plans_list(m);
+		if (strlen(list) == n && !strncmp(key + direction, list, n)) {
 			memmove(key + direction, key + direction + n,
 				strlen(key + direction + n) + 1);
-			return (enum vc_plans_mode)m;
+			return m;
 		}
+	}
 	return VC_MODE_INSTANT;
 }
 

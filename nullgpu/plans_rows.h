@@ -7,6 +7,3 @@
 /* Writes the graph of one row (its key: direction type layout x w y stride pad dilation) and says
  * which mode of the heuristics is meant; false: it is no such row. */
 bool vc_rows_graph(const char *key, struct vc_wire *w, enum vc_plans_mode *mode);
-
-/* What stands behind a direction for a mode: "", "/b" or "/fallback". Instant and A are one. */
-const char *vc_rows_mode(enum vc_plans_mode mode);

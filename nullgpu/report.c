@@ -166,8 +166,36 @@ void vc_null_at_most(const char *name, uint64_t bytes)
 	struct vc_null_report *r = vc_null_report();
 	pthread_mutex_lock(&lock);
 	struct vc_null_unknown *u = entry(r, name);
-	if (u)
+	if (u) {
 		u->at_most += bytes;
+		u->bounded |= bytes != 0;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void vc_null_beside(const char *name, uint64_t bytes)
+{
+	struct vc_null_report *r = vc_null_report();
+	vc_null_at_most(name, bytes);
+	pthread_mutex_lock(&lock);
+	struct vc_null_unknown *u = entry(r, name);
+	if (u)
+		u->beside += bytes;
+	pthread_mutex_unlock(&lock);
+}
+
+/* From the python side: what of the device's memory that was asked for may not be. */
+VC_SHARED void vc_null_fewer(const char *name, uint64_t bytes);
+
+void vc_null_fewer(const char *name, uint64_t bytes)
+{
+	struct vc_null_report *r = vc_null_report();
+	pthread_mutex_lock(&lock);
+	struct vc_null_unknown *u = entry(r, name);
+	if (u) {
+		u->fewer += bytes;
+		u->bounded = 1;
+	}
 	pthread_mutex_unlock(&lock);
 }
 
@@ -195,6 +223,7 @@ void vc_null_range(const char *name, const struct vc_null_range *range)
 	pthread_mutex_lock(&lock);
 	struct vc_null_unknown *u = entry(r, name);
 	if (u) {
+		u->bounded = 1;
 		vc_raise(&u->least, range->least);
 		vc_raise(&u->counted, range->counted);
 		vc_raise(&u->most, range->most);

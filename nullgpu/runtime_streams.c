@@ -140,7 +140,7 @@ VC_API(int, cudaGraphInstantiate, void **executable, void *graph, unsigned long 
 
 	if (r)
 		return vc_runtime_result(r);
-	vc_null_at_most("memory of instantiated CUDA graphs", most > counted ? most - counted : 0);
+	vc_null_beside("memory of instantiated CUDA graphs", most > counted ? most - counted : 0);
 	vc_null_graph_hold(graph);
 	*executable = graph;
 	return 0;

@@ -28,7 +28,8 @@ struct vc_null_report {
 			    refused */
 	uint64_t polled; /* times it asked whether work on the device had finished */
 	uint64_t steps;  /* of its optimizers */
-	uint32_t convolutions; /* 1: workspaces of convolutions were answered by rule */
+	uint32_t convolutions; /* workspaces of convolutions were answered: 1: as the installed
+				* cuDNN names them, 2: by rule, 3: both */
 	int32_t pid, parent;
 	uint64_t began_ns, ended_ns; /* of the machine's clock, which never goes back: when it
 				      * first used a device; 0: it has not ended by itself */
@@ -40,9 +41,12 @@ struct vc_null_report {
 	uint32_t names;
 	struct vc_null_unknown {
 		uint64_t at_most;          /* bytes that may come on top; 0: not known */
+		uint64_t beside;           /* ... of them outside of the framework's allocator */
+		uint64_t fewer;            /* bytes that may not come at all */
 		uint64_t least, counted,
 			most; /* of a single request; most 0: there is no such interval */
 		uint32_t ranks; /* 1: ranks that were not played would decide it */
+		uint32_t bounded; /* 1: the bytes above are all that it can be off by */
 		char name[VC_REPORT_NAME]; /* what was answered with a bound or a guess */
 	} name[VC_REPORT_NAMES];
 	uint32_t workspaces;

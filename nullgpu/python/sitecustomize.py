@@ -72,13 +72,23 @@ def _count_steps(most):
     if not hasattr(optim, "register_optimizer_step_post_hook"):
         return
     tell = getattr(ctypes.CDLL(None), "vc_null_step", lambda: None)
-    done = []
+    done, before = [], {}
 
-    def hook(*unused):
+    def watch(optimizer, *unused):
+        """What the first step makes, it does not make where a scaler leaves steps out."""
+        values = sys.modules.get("vramcast_null_values")
+        if values and values.scaled and not optimizer.state:
+            before[id(optimizer)] = sys.modules["torch"].cuda.memory_allocated()
+
+    def hook(optimizer, *unused):
         tell()
+        if id(optimizer) in before:
+            values = sys.modules["vramcast_null_values"]
+            values.tell_fewer(sys.modules["torch"].cuda.memory_allocated() - before.pop(id(optimizer)))
         done.append(1)
         if 0 < most <= len(done):
             raise SystemExit(0)
+    optim.register_optimizer_step_pre_hook(watch)
     optim.register_optimizer_step_post_hook(hook)
 
 

@@ -115,6 +115,15 @@ STEPPED = "_foreach_add_"
 SCALED = "_amp_foreach_non_finite_check_and_unscale_"
 # What the verdict says of that; a step that is left out makes no state.
 OVERFLOW = "whether a gradient overflows (GradScaler): none here, so each step makes its state"
+scaled = False  # that was asked
+
+
+def tell_fewer(size):
+    """So many bytes are not there where a scaler leaves steps out."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    driver.vc_null_fewer(OVERFLOW.encode(), ctypes.c_uint64(max(size, 0)))
+
+
 SMALL, KNOWN, UNKNOWN = range(3)  # what the values of an operation's arguments are
 
 
@@ -687,6 +696,8 @@ def _make_handler(torch, memory):
                     memory.on_host(t).add_(*args[1:], **kwargs)
             return out
         if plan == SCALES:
+            global scaled
+            scaled = True
             not_known(name, OVERFLOW)
             return func(*args, **kwargs)
         if plan == ITEM:

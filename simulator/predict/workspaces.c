@@ -186,6 +186,34 @@ static uint32_t by_input_gradient(const struct vc_allocations *m, const double *
 	return VC_UNMATCHED;
 }
 
+/* Sizes of live blocks before a layer, one bit each of 4096: almost none is a witness's. */
+struct sizes { uint64_t bits[64]; };
+
+static uint64_t place_of(uint64_t size)
+{
+	return size * 0x9e3779b97f4a7c15ull >> 52; /* Fibonacci hashing: 12 bits */
+}
+
+static void note_size(struct sizes *s, uint64_t size)
+{
+	s->bits[place_of(size) / 64] |= 1ull << place_of(size) % 64;
+}
+
+static void note_sizes(const struct vc_allocations *m, const struct layer *l, struct sizes *out)
+{
+	*out = (struct sizes){ 0 };
+	for (uint32_t j = l->at; j-- > 0 && l->at - j < BACK;)
+		if (m->died[j] > m->born[l->at])
+			note_size(out, m->take[j].size);
+	if (l->input < m->n)
+		note_size(out, m->take[l->input].size);
+}
+
+static bool may_be_there(const struct sizes *s, uint64_t size)
+{
+	return s->bits[place_of(size) / 64] >> place_of(size) % 64 & 1;
+}
+
 /* The latest live block that could be the rows: where a row of the layer's input has `row` bytes
  * (0: unknown) a witness is alive, and their number is one that the buffers allow. */
 static uint32_t source_of(const struct vc_allocations *m, const double *grows,
@@ -193,15 +221,21 @@ static uint32_t source_of(const struct vc_allocations *m, const double *grows,
 {
 	uint32_t j = by_input_gradient(m, grows, s, l, row);
 	uint64_t size = m->take[s->owner].size;
+	struct sizes there;
 
 	if (j != VC_UNMATCHED) /* rows that do not vary never need buffers they did not need here */
 		return varies(grows, j) ? j : VC_UNMATCHED;
+	if (row)
+		note_sizes(m, l, &there);
 	for (j = l->at; j-- > 0 && l->at - j < BACK;) {
-		uint64_t rows = m->take[j].size / size;
+		uint64_t rows;
 
-		if (m->died[j] > m->born[l->at] && varies(grows, j) &&
-		    rows * size == m->take[j].size && rows > 1 && rows >= s->least &&
-		    rows <= s->most && (!row || witness(m, grows, l, j, rows * row)))
+		if (m->died[j] <= m->born[l->at] || m->take[j].size <= size || !varies(grows, j))
+			continue; /* most are: no division is needed for these */
+		rows = m->take[j].size / size;
+		if (rows * size == m->take[j].size && rows >= s->least && rows <= s->most &&
+		    (!row || (may_be_there(&there, rows * row) &&
+			      witness(m, grows, l, j, rows * row))))
 			return j;
 	}
 	return VC_UNMATCHED;

@@ -76,12 +76,46 @@ for size in 84971667, 58411408, 42614931, 21823635, 16515072, 15749695, 14192656
 shutil.copy("tests/recordings/h100/resnet-24.vct", "$TMP/told.vct")
 P
 run dryrun -g h100-80g-sxm --context 500MiB -o "$TMP/told.vct" --report "$TMP/r.json" -- "$py" "$TMP/convolved.py"
-expect "what other workspaces of convolutions would make of the peak is said" 0 '' 'between 0.9. and 1.0. GiB with the workspaces of convolutions as far off as an H100.s were'
+expect "what other workspaces of convolutions would make of PyTorch's peaks is said" 0 '' 'PyTorch allocates 0.29 GiB \(0.29 to 0.3.\) and reserves 0.49 GiB \(0.4. to 0.5.\) at most$'
 check "... in JSON too, and it is part of what the run can be off by" "$py" -c "
 import json
 r = json.load(open('$TMP/r.json'))['runs'][0]
 assert (r['drawn_low'] >> 20, r['drawn_high'] >> 20) == (502, 552), r
+own, spare = r['reserved'], (4 << 20) + r['reserved']['peak'] * 5 // 1000
+assert own == {'peak': 506 << 20, 'low': r['drawn_low'] - spare, 'high': r['drawn_high'] + spare}, own
+assert r['allocated']['low'] < r['allocated']['peak'] < r['allocated']['high'], r
 assert r['margin'] >= (150 << 20) + r['drawn_high'] - (506 << 20), r"
+# What a library bounds, what a scaler may leave out, and what nobody bounds: the ends of the peaks that PyTorch has.
+cat "$TMP/use.py" - > "$TMP/bounded.py" <<P
+import shutil
+driver = ctypes.CDLL("libcuda.so.1"); mib = lambda n: ctypes.c_uint64(n << 20)
+ask(506)
+for word in sys.argv[1:]:
+    if word == "more": driver.vc_null_at_most(b"a workspace", mib(100))
+    if word == "beside": driver.vc_null_beside(b"a communicator", mib(100))
+    if word == "fewer": driver.vc_null_fewer(b"a scaler", mib(100))
+    if word == "open": driver.vc_null_at_most(b"a size", mib(0))
+    if word == "steps": [driver.vc_null_step() for _ in range(17)]
+shutil.copy("tests/recordings/h100/resnet-24.vct", "$TMP/told.vct")
+P
+bounded() { # MORE LESS WORD...
+	at=$1 under=$2; shift 2; rm -f "$TMP/told.vct"
+	run dryrun -g h100-80g-sxm --context 500MiB -o "$TMP/told.vct" --report "$TMP/r.json" -- "$py" "$TMP/bounded.py" "$@"
+	"$py" -c "
+import json
+r = json.load(open('$TMP/r.json'))['runs'][0]
+own, size, spare = r['reserved'], 506 << 20, (4 << 20) + (506 << 20) * 5 // 1000
+low, high = min(size, r['device_low']), max(size, r['device_high'])
+assert own == {'peak': size, 'low': low - spare - $under, 'high': high + spare + $at}, (own, spare)"
+}
+check "PyTorch's peaks: what a library bounds may come on top" bounded "(100 << 20)" 0 more
+check "... what is beside PyTorch is no part of them" bounded 0 0 beside
+check "... states that a scaler may leave out may be missing" bounded 0 "(100 << 20)" fewer
+check "... which is said" grep -q 'a scaler (100.0 MiB less where each is left out)' "$TMP/err"
+check "... and not in seventeen steps: its scale is 1 by then" bounded 0 0 fewer steps
+! bounded 0 0 open 2> /dev/null
+check "... where nobody knows a size no ends are given" says "r['reserved'] == {'peak': 506 << 20, 'low': None, 'high': None}"
+check "... and that is said" grep -q 'at most; what is not known may change that' "$TMP/err"
 program '
 for mib in 20, 600:
     if os.fork() == 0:

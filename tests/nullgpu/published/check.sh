@@ -109,7 +109,7 @@ row() {
 	# all three are lists of words
 	# shellcheck disable=SC2086
 	[ "$last" = "$program $torch $card $place $settings $words" ] ||
-	(cd "$TMP" && env -u CC PYTHONPATH="$path" $settings timeout 1800 nice "$VRAMCAST" dryrun -q --no-record --values $values \
+	(cd "$TMP" && env -u CC PYTHONPATH="$path" $settings timeout 1800 nice "$VRAMCAST" dryrun -q --stacks off -o "$TMP/run.vct" --values $values \
 		--host-weights untouched --report "$TMP/report" -g "$card" --capacity 200GiB $place -- \
 		"$py" "$here/$program.py" $words) > "$TMP/out" 2> "$TMP/err"
 	last="$program $torch $card $place $settings $words" # rows of one process stand together
@@ -118,9 +118,12 @@ row() {
 	error=$(awk -v a="$got" -v b="$bytes" 'BEGIN { printf "%+.3f", 100 * (a - b) / b }')
 	echo "# $name: published $bytes bytes, predicted $got, $error %"
 	echo "$error" >> "$TMP/errors"
-	margin=$(sed -n 's/.*"margin": \([0-9]*\),.*/\1/p' "$TMP/report" | head -n 1)
-	echo "$(kind)$tab$name$tab$card$tab$torch$tab$bytes$tab$got$tab${margin:--}$tab$seen$tab$source" | awk -F "$tab" -v OFS="$tab" -v CONVFMT=%.4f \
-		'{ for (i = 5; i <= 7; i++) if ($i != "-") $i /= 1048576; print }' >> "$TMP/rows"
+	case $field/$program in reserved/*|*/segmentary) of=reserved ;; *) of=allocated ;; esac
+	ends=$(python3 -c 'import json, sys
+p = [r[sys.argv[2]] for r in json.load(open(sys.argv[1]))["runs"] if r[sys.argv[2]]][-1]
+print(*("%+.2f" % (100 * (p[end] / p["peak"] - 1)) for end in ("low", "high")))' "$TMP/report" "$of" 2> /dev/null)
+	echo "$(kind)$tab$name$tab$card$tab$torch$tab$bytes$tab$got$tab${ends:--}$tab$seen$tab$source" | awk -F "$tab" -v OFS="$tab" -v CONVFMT=%.4f \
+		'{ for (i = 5; i <= 6; i++) $i /= 1048576; print }' >> "$TMP/rows"
 	check "$name: within $limit % of what was published" \
 		awk -v e="$error" -v l="$limit" 'BEGIN { exit !(e <= l && -e <= l) }'
 }

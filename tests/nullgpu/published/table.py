@@ -8,8 +8,8 @@ import os
 import statistics
 import sys
 
-COLUMNS = "kind what card PyTorch published dry_run off margin seen date source".split()
-HEAD = "\t".join(COLUMNS).replace("_", " ").replace("off", "off (%)").replace("margin", "margin (%)")
+COLUMNS = "kind what card PyTorch published dry_run off ends seen date source".split()
+HEAD = "\t".join(COLUMNS).replace("_", " ").replace("off", "off (%)").replace("ends", "ends (%)")
 HEAD = HEAD.replace("published", "published (MiB)").replace("dry run", "dry run (MiB)")
 
 
@@ -32,8 +32,6 @@ def put(path, lines):
         truth, ours = float(row["published"]), float(row["dry_run"])
         row.update(published=f"{truth:.1f}", dry_run=f"{ours:.1f}", off=f"{100 * (ours - truth) / truth:+.2f}",
                    date=datetime.date.today().isoformat())
-        if row["margin"] != "-":
-            row["margin"] = f"{100 * float(row['margin']) / ours:.1f}"
         rows[key(row)] = row
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(HEAD + "\n")
@@ -42,15 +40,28 @@ def put(path, lines):
     os.replace(path + ".new", path)
 
 
+def nine_in_ten(values):
+    return sorted(values)[-(-9 * len(values) // 10) - 1]  # at least nine in ten are no larger
+
+
+def ends(row):
+    """The ends between which the dry run expects a card, and what was published, in percent of what it named."""
+    low, high = map(float, row["ends"].split())
+    return low, high, 100 * (float(row["published"]) / float(row["dry_run"]) - 1)
+
+
 def tell(rows):
-    print("| kind | rows | median | nine in ten | worst |\n|---|--:|--:|--:|--:|")
+    print("| kind | rows | median | nine in ten | worst | inside | width |\n|---|--:|--:|--:|--:|--:|--:|")
     names = sorted({row["kind"] for row in rows})
     parts = [(n, [r for r in rows if r["kind"] == n]) for n in names]
     parts += [(f"all, {n}", [r for r in rows if r["seen"] == n]) for n in sorted({row["seen"] for row in rows})]
     for name, some in parts + [("all", rows)]:
         errors = sorted((abs(float(r["off"])), r["off"]) for r in some)
-        ninth = errors[-(-9 * len(errors) // 10) - 1][0]  # at least nine in ten are no larger
-        print(f"| {name} | {len(some)} | {statistics.median(e for e, _ in errors):.2f} | {ninth:.2f} | {errors[-1][1]} |")
+        told = [ends(r) for r in some if r["ends"] != "-"]
+        widths = [high - low for low, high, _ in told]
+        print(f"| {name} | {len(some)} | {statistics.median(e for e, _ in errors):.2f} | {nine_in_ten(errors)[0]:.2f} | {errors[-1][1]} "
+              f"| {sum(low <= at <= high for low, high, at in told)} of {len(told)} "
+              f"| {statistics.median(widths or [0]):.1f}, {nine_in_ten(widths or [0]):.1f} |")
 
 
 if sys.argv[2:] == ["-"]:

@@ -64,7 +64,7 @@ struct vc_dryrun_outcome {
 	size_t n_unknown;          /* what was answered with a bound or a guess */
 	struct vc_null_unknown unknown[VC_DRYRUN_UNKNOWN];
 	uint64_t pool;             /* in use at most in JAX's or TensorFlow's own; 0: none */
-	uint32_t convolutions;     /* how their workspaces were answered (nullgpu/usage.h); 0: none */
+	uint32_t convolutions; /* how their workspaces were answered (nullgpu/usage.h); 0: none */
 	size_t workspaces;
 	uint64_t workspace[VC_REPORT_WORKSPACES]; /* different sizes that plans ran with */
 	uint64_t blocks, rounding; /* at the peak: the driver's blocks, bytes lost to its pages */

@@ -9,7 +9,7 @@
 
 /* How far off peaks were for which nothing else was named, of published rows and of a card's own
  * recordings (docs/measurements/published.md): other releases of libraries, other first steps. */
-enum { BLOCK = 2 << 20, SEGMENTS = 4 << 20, PER_MILLE = 5, BY_RULE = 80 };
+enum { BLOCK = 2 << 20, SEGMENTS = 4 << 20, PER_MILLE = 10, BY_RULE = 80 };
 
 /* A scaler begins with 2^16 and halves that with each step that it leaves out: one is made by then,
  * and its states are there. */
@@ -70,7 +70,8 @@ void vc_dryrun_say_peaks(const struct vc_dryrun_outcome *o)
 	struct vc_dryrun_peaks p = vc_dryrun_peaks(o);
 	char a[64], r[64];
 	if (p.known && p.reserved.bytes)
-		fprintf(stderr, "  PyTorch allocates %.2f GiB%s and reserves %.2f GiB%s at most%s\n",
+		fprintf(stderr,
+			"  PyTorch allocates %.2f GiB%s and reserves %.2f GiB%s at most%s\n",
 			vc_gib(p.allocated.bytes), ends(&p.allocated, a),
 			vc_gib(p.reserved.bytes), ends(&p.reserved, r),
 			p.open ? "; what is not known may change that" : "");

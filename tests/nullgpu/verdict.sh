@@ -76,12 +76,12 @@ for size in 84971667, 58411408, 42614931, 21823635, 16515072, 15749695, 14192656
 shutil.copy("tests/recordings/h100/resnet-24.vct", "$TMP/told.vct")
 P
 run dryrun -g h100-80g-sxm --context 500MiB -o "$TMP/told.vct" --report "$TMP/r.json" -- "$py" "$TMP/convolved.py"
-expect "what other workspaces of convolutions would make of PyTorch's peaks is said" 0 '' 'PyTorch allocates 0.29 GiB \(0.29 to 0.3.\) and reserves 0.49 GiB \(0.4. to 0.5.\) at most$'
+expect "what other workspaces of convolutions would make of PyTorch's peaks is said" 0 '' 'PyTorch allocates 0.29 GiB \(0.2. to 0.3.\) and reserves 0.49 GiB \(0.4. to 0.5.\) at most$'
 check "... in JSON too, and it is part of what the run can be off by" "$py" -c "
 import json
 r = json.load(open('$TMP/r.json'))['runs'][0]
 assert (r['drawn_low'] >> 20, r['drawn_high'] >> 20) == (502, 552), r
-own, spare = r['reserved'], (4 << 20) + r['reserved']['peak'] * 5 // 1000
+own, spare = r['reserved'], (4 << 20) + r['reserved']['peak'] * 10 // 1000
 assert own == {'peak': 506 << 20, 'low': r['drawn_low'] - spare, 'high': r['drawn_high'] + spare}, own
 assert r['allocated']['low'] < r['allocated']['peak'] < r['allocated']['high'], r
 assert r['margin'] >= (150 << 20) + r['drawn_high'] - (506 << 20), r"
@@ -104,7 +104,7 @@ bounded() { # MORE LESS WORD...
 	"$py" -c "
 import json
 r = json.load(open('$TMP/r.json'))['runs'][0]
-own, size, spare = r['reserved'], 506 << 20, (4 << 20) + (506 << 20) * 5 // 1000
+own, size, spare = r['reserved'], 506 << 20, (4 << 20) + (506 << 20) * 10 // 1000
 low, high = min(size, r['device_low']), max(size, r['device_high'])
 assert own == {'peak': size, 'low': low - spare - $under, 'high': high + spare + $at}, (own, spare)"
 }

@@ -327,7 +327,7 @@ class _Memory:
     def decided_by(self, tensors):
         """The call by which ranks that were not played decide one of these numbers, or None."""
         for t in tensors:
-            at = t.data_ptr() if self.one_of_many else 0
+            at = t.data_ptr() if self.one_of_many and self.is_plain(t) else 0  # not of what only stands for one
             what = at and t.numel() and self.made_up(at, t.numel() * t.element_size())
             if what:
                 return what

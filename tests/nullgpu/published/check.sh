@@ -43,7 +43,7 @@ packages() { # PROGRAM VERSION TORCH
 		return ;;
 	ao) fetch "torchao-$2" "torchao==$2" "triton==$triton"; return ;;
 	speedrun|parts) fetch "triton-$triton" "triton==$triton"; return ;;
-	cogvideox) fetch "diffusers-$2" "diffusers==$2" transformers==4.46.3 tokenizers==0.20.3 accelerate==1.0.1 peft==0.13.2 \
+	cogvideox|cogtext) fetch "diffusers-$2" "diffusers==$2" transformers==4.46.3 tokenizers==0.20.3 accelerate==1.0.1 peft==0.13.2 \
 		huggingface_hub==0.26.5 safetensors==0.4.5 psutil regex pillow importlib_metadata zipp $net; return ;;
 	flux2) fetch "diffusers-$2" "diffusers==$2" transformers==5.10.2 tokenizers==0.22.2 accelerate==1.15.0 peft==0.20.0 \
 		huggingface_hub==1.27.0 safetensors==0.8.0 psutil regex pillow importlib_metadata zipp httpx httpcore h11 anyio \
@@ -55,7 +55,7 @@ packages() { # PROGRAM VERSION TORCH
 		[ -d "$site" ] || { mkdir -p "$site.new" && git -C "$MEGATRON_LM" archive "$2" 2> "$TMP/pip.log" |
 			tar -x -C "$site.new" && helpers "$site.new/megatron/core/datasets" && mv "$site.new" "$site"; } || return 1
 		echo "$site:$TRANSFORMER_ENGINE"; return ;;
-	sd3|ltx|octocoder) fetch pipelines diffusers==0.35.1 transformers==4.57.6 tokenizers==0.22.2 accelerate==1.15.0 peft==0.17.1 \
+	sd3|ltx|octocoder|flux1) fetch pipelines diffusers==0.35.1 transformers==4.57.6 tokenizers==0.22.2 accelerate==1.15.0 peft==0.17.1 \
 		huggingface_hub==0.36.0 safetensors==0.6.2 hf-xet psutil regex requests pillow importlib_metadata zipp urllib3 \
 		certifi idna charset-normalizer packaging pyyaml tqdm; return ;;
 	vae) fetch "diffusers-$2" "diffusers==$2" huggingface_hub==0.34.4 safetensors==0.6.2 regex requests pillow \
@@ -76,7 +76,7 @@ packages() { # PROGRAM VERSION TORCH
 kind() {
 	case $program in
 	titan|mcore|golden|lit|speedrun|zero) echo "many cards" ;;
-	vae|sd3|ltx|cogvideox) echo diffusion ;;
+	vae|sd3|ltx|cogvideox|cogtext|flux1) echo diffusion ;;
 	litgpt|flux2) case $words in generate*) echo inference ;; all) echo diffusion ;; *) echo adapters ;; esac ;;
 	conv3d|parts) echo "parts of PyTorch" ;;
 	liger) echo kernels ;;
@@ -95,7 +95,7 @@ row() {
 		of=$torch place=
 		case $settings in CUDNN_OF=*) of=${settings#CUDNN_OF=} settings= ;; esac
 		case $program in
-		litgpt|ao|flux2|parts|cogvideox) ;; # no convolutions, or (9.1) a cuDNN that cannot be asked
+		litgpt|ao|flux2|parts|cogvideox|cogtext) ;; # no convolutions, or (9.1) a cuDNN that cannot be asked
 		*) lib=$(cudnn_wheel "$(torch_env "$of")") || { skip "$name" "its cuDNN cannot be installed"; return; }
 			settings="$settings VRAMCAST_NULL_CUDNN_LIBRARY=$lib" ;;
 		esac
@@ -103,7 +103,7 @@ row() {
 	values=off
 	case $program in
 	segmentary) values=on ;; # it looks at its labels
-	sd3|ltx|octocoder|lowbit|liger|parts|litgpt|cogvideox|flux2|speedrun|zero) values=on ;; # as at first sight
+	sd3|ltx|octocoder|lowbit|liger|parts|litgpt|cogvideox|cogtext|flux1|flux2|speedrun|zero) values=on ;; # as at first sight
 	golden) values=on settings="VRAMCAST_NULL_VALUES_MAX=16384" ;; # at what other ranks say, and that is small
 	esac
 	# all three are lists of words
@@ -118,7 +118,7 @@ row() {
 	error=$(awk -v a="$got" -v b="$bytes" 'BEGIN { printf "%+.3f", 100 * (a - b) / b }')
 	echo "# $name: published $bytes bytes, predicted $got, $error %"
 	echo "$error" >> "$TMP/errors"
-	case $field/$program in reserved/*|*/segmentary) of=reserved ;; *) of=allocated ;; esac
+	case $field/$program in reserved/*|*/segmentary|*/ao|before/cogvideox) of=reserved ;; *) of=allocated ;; esac
 	ends=$(python3 -c 'import json, sys
 p = [r[sys.argv[2]] for r in json.load(open(sys.argv[1]))["runs"] if r[sys.argv[2]]][-1]
 print(*("%+.2f" % (100 * (p[end] / p["peak"] - 1)) for end in ("low", "high")))' "$TMP/report" "$of" 2> /dev/null)

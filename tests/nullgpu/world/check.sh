@@ -38,6 +38,7 @@ for version in ${TORCH:-2.9.1 newest}; do
 	done
 	# beside a real gloo the reducer asks for 16 bytes more, and its memory lives longer
 	check "$version: DistributedDataParallel over gloo runs alone" dry --world 2 --no-record -- "$py" "$program" ddp_gloo
+	check "$version: a compiled FlexAttention runs alone" dry --world 2 --no-record -- "$py" "$program" flex
 	card=; rm -f "$TMP"/real.*vct "$TMP"/role.*vct
 	dry --ranks 4 -o "$TMP/real.vct" -- "$py" "$program" pp_shapes
 	dry --world 4 --roles -o "$TMP/role.vct" -- "$py" "$program" pp_shapes

@@ -59,6 +59,13 @@ def ddp_gloo(n):
     train(model, adam(model.parameters()))
 
 
+def flex(n):
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    mask = create_block_mask(lambda b, h, q, k: q >= k, None, None, 256, 256, device="cuda")
+    x = [torch.randn(1, 2, 256, 64, device="cuda", requires_grad=True) for _ in range(3)]
+    torch.compile(lambda *a: flex_attention(*a, block_mask=mask).sum(), backend="aot_eager")(*x).backward()
+
+
 def zero1(n):
     from torch.distributed.optim import ZeroRedundancyOptimizer
     model = nn.parallel.DistributedDataParallel(body(), device_ids=[torch.cuda.current_device()])
@@ -334,7 +341,7 @@ def megatron(n):
 
 
 WAYS = {f.__name__: f for f in (accelerate, accelerate_fsdp, deepspeed0, deepspeed1, deepspeed2, deepspeed3,
-                                lightning, megatron, ddp, ddp_gloo, zero1, fsdp1, fsdp2, hsdp, tp, tp_fsdp, cp, pp, pp_shapes, ep, ep_mask,
+                                lightning, megatron, ddp, ddp_gloo, flex, zero1, fsdp1, fsdp2, hsdp, tp, tp_fsdp, cp, pp, pp_shapes, ep, ep_mask,
                                 symmetric, objects)}
 
 

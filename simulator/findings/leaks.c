@@ -181,7 +181,7 @@ struct vc_leak vc_leak_find(const struct vc_session *s)
 	f.step = malloc(s->rec->trace.n * sizeof(*f.step));
 	for (size_t i = 0; f.step && i < s->rec->trace.n; i++)
 		f.step[i] = UINT32_MAX;
-	if (f.step && (by_marks(&f) || (!f.marked && (by_iterations(&f) || by_pattern(&f)))))
+	if (f.step && (by_marks(&f) || (!f.marked && (by_pattern(&f) || by_iterations(&f)))))
 		collect(&f);
 	if (f.n)
 		l = judge(&f);

@@ -77,7 +77,7 @@ static void read_tables(void)
 	Dl_info self; /* through the link in the private folder to where the library really is */
 	char *real = dladdr((void *)(uintptr_t)vc_cudnn_look_up, &self) ?
 			     realpath(self.dli_fname, NULL) : NULL;
-	if (real && strrchr(real, '/')) {
+	if (real) { /* an absolute path */
 		*strrchr(real, '/') = 0;
 		snprintf(path, sizeof path, "%s/vcnull-workspaces.txt", real);
 		read_table(path);

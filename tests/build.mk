@@ -65,9 +65,9 @@ SAID_TOO = $(foreach t,$(TESTS),$(if $(wildcard tests/answers/said/$(notdir $(pa
 TESTS += tests/ladders/ladders.sh tests/ladders/verdicts.sh tests/answers/answers.sh
 # What the other tests run is run twice, to see what is the same each time (tests/support/tap.sh).
 answers: all $(BUILD)/tests/ladders ## write down the answers that tests hold on to, after a change that is meant (T=sim.sh: of these)
-	$(Q)$(if $(T),,UPDATE=1 $(RUN_TESTS) tests/ladders/ladders.sh tests/answers/answers.sh;) \
+	$(Q)$(if $(T),,UPDATE=1 $(RUN_TESTS) tests/ladders/ladders.sh tests/transforms/recorded.sh tests/answers/answers.sh;) \
 	for s in write again; do SAID=$$s $(RUN_TESTS) $(if $(T),$(filter $(T:%=\%/%),$(CLI) $(TESTS)),$(CLI) $(SAID_TOO)); done; \
-	git diff --stat tests/ladders tests/answers
+	git diff --stat tests/ladders tests/transforms tests/answers
 check-ladders: $(BUILD)/tests/ladders ## predict recorded ladders and say how far off: LADDERS=DIR
 	$(Q)$< $(LADDERS) $(if $(wildcard $(LADDERS)/*.vct),.vct)
 check-fit: all ## fit on recorded ladders, at capacities between the needs of their rungs: LADDERS=DIR

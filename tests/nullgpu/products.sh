@@ -74,6 +74,18 @@ def convolution(kind): # 64 images of 256 channels, 3 x 3
 	return dnn.cudnnBackendExecute(handle, plan, None)
 show("convolution-tf32", lambda: convolution(0))
 show("convolution-bf16", lambda: convolution(9))
+def recurrent(what, kind): # an LSTM of 4096, 64 steps of 512 samples
+	r, x, h = P(), P(), P()
+	dnn.cudnnCreateRNNDescriptor(ctypes.byref(r))
+	dnn.cudnnCreateRNNDataDescriptor(ctypes.byref(x))
+	dnn.cudnnSetRNNDescriptor_v8(r, 0, 2, 2, 0, 0, kind, 0, 0, N // 2, N // 2, N // 2, 1, None, 0)
+	dnn.cudnnSetRNNDataDescriptor(x, kind, 0, 64, 512, N // 2, (I * 512)(*[64] * 512), None)
+	dnn.cudnnCreate(ctypes.byref(h))
+	return what(h, r, 1, None, x) if what != dnn.cudnnRNNBackwardData_v8 else what(h, r, None, x)
+show("rnn-bf16", lambda: recurrent(dnn.cudnnRNNForward, 9))
+show("rnn-tf32", lambda: recurrent(dnn.cudnnRNNForward, 0))
+show("rnn-data-bf16", lambda: recurrent(dnn.cudnnRNNBackwardData_v8, 9))
+show("rnn-weights-bf16", lambda: recurrent(dnn.cudnnRNNBackwardWeights_v8, 9))
 EOF
 play() { # CC FP32 TF32 HALF FP64, 10^12 a second
 	env LD_LIBRARY_PATH="$TMP/lib" VRAMCAST_NULL_CC="$1" VRAMCAST_NULL_FLOPS="$2" VRAMCAST_NULL_FLOPS_TF32="$3" \
@@ -100,4 +112,9 @@ takes sgemm-tf32 7048
 # 2 x 64 x 256 x 64 x 64 x 256 x 9 operations: 3.0923e11
 takes convolution-tf32 1982
 takes convolution-bf16 991
+# read: 64 x 512 rows of 4096 + 2 x 16384, and weights of 16384 x 4096 x (1 + 64 steps); written: the rows of 16384
+takes rnn-bf16 5990
+takes rnn-tf32 11980
+takes rnn-data-bf16 5990
+takes rnn-weights-bf16 1843
 finish

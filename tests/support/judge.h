@@ -9,6 +9,7 @@
 #include "common/param.h"
 #include "common/vec.h"
 #include "tests/support/drawn.h"
+#include "tests/support/told.h"
 #include "tests/support/questions.h"
 #include "visualize/classify.h"
 #include "common/format.h"
@@ -345,6 +346,7 @@ static void judge_page(const char *what, const struct vc_result *r)
 	size_t bytes;
 	char *page = draw(vc_sink_by_name("html"), "", r, &bytes);
 
+	tell(page, bytes);
 	if (bytes > 1000000)
 		fail_msg("%s: the report has %zu bytes", what, bytes);
 	free(page);
@@ -360,6 +362,7 @@ static void judge_report(const char *what, const struct vc_result *r)
 
 	assert_int_equal(vc_instrument_write(&svg, r, 1, false, &err), 0);
 	from = svg.text;
+	tell(from, strlen(from));
 	if (!strstr(from, "\nrun ")) {
 		assert_int_equal(r->curve.n, 0);
 		vc_svg_fini(&svg);
@@ -425,6 +428,7 @@ static void judge_look(const char *what, const struct vc_result *r, const char *
 		if (!is_drawn(t))
 			continue;
 		char *text = draw(t, look, r, &n);
+		tell(text, n);
 		snprintf(all, sizeof(all), "%s, %s, %s", what, look, t->name);
 		pictures_drawn++;
 		if (is_judged(r, i, text)) {

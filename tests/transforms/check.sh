@@ -26,6 +26,7 @@ while IFS='|' read -r model ranks transform base changed what most mosta; do
 	read -r tr ta exact < <(truth "$changed"); read -r r a low high < <(predict "$base" "${x[@]}")
 	if [ "${TAP:-0}" = 1 ]; then
 		n=$((n + 1))
+		[ -z "$ANSWERS" ] || echo "$r $a $low $high $model $ranks $transform" >> "$ANSWERS"
 		awk -v n="$n" -v m="$model" -v w="$what" -v t="$transform" -v tr="$tr" -v ta="$ta" -v r="$r" -v a="$a" -v lo="$low" -v hi="$high" \
 			-v ex="$exact" -v most="$most" -v mosta="$mosta" 'BEGIN {
 			e = tr ? 100 * (r - tr) / tr : 100; f = ta ? 100 * (a - ta) / ta : 100

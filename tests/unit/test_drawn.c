@@ -182,6 +182,7 @@ static void judge_together(const char *path, struct vc_result *r, size_t n)
 			vary(r, n, k > 1, k > 2);
 			char *text = draw_unread(several[k], r, n, look_of(i, look), &bytes);
 
+			tell(text, bytes);
 			snprintf(what, sizeof(what), "%s, %s, %s", path, several[k], look);
 			if (!is_judged(r, 40 + k, text)) {
 				read_back(what, several[k], text, bytes);
@@ -214,6 +215,8 @@ static void judge_recording(const char *path, unsigned first_turn)
 	}
 	if (n)
 		judge_together(path, r, n);
+	if (!all_looks())
+		told_is("drawn", path);
 	if (all_looks())
 		print_message("%s: %zu pictures\n", path, pictures_drawn);
 	for (size_t k = 0; k < SETTINGS; k++) {

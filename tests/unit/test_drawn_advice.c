@@ -9,6 +9,7 @@
 #include "simulator/advise/advice_words.h"
 #include "simulator/findings/leaks.h"
 #include "tests/support/drawn.h"
+#include "tests/support/told.h"
 #include "visualize/sink.h"
 
 /* From `from` on, the next panel's line: it reaches what that run reserves. */
@@ -67,6 +68,7 @@ static void draw_all(const struct vc_result *r)
 		assert_int_equal(t->write(r, 1, cfg, out, &err), 0);
 		char *text = vc_output_take(out, &n);
 		vc_output_close(out);
+		tell(text, n);
 		read_back("advice", params[i], text, n);
 		assert_true(axis(&zero, &per));
 		const char *from = one_panel(text, r, per);
@@ -113,6 +115,7 @@ static void advise(const char *path, const char *gpu, uint64_t capacity)
 		assert_int_equal(vc_result_verdict(r.tries.at[i].run), a[i].verdict);
 	}
 	draw_all(&r);
+	told_is("drawn_advice", path);
 	vc_result_fini(&r);
 	free(plan);
 	vc_session_close(&s);

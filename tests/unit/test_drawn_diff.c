@@ -10,6 +10,7 @@
 #include "simulator/session/session.h"
 #include "tests/support/drawn.h"
 #include "tests/support/questions.h"
+#include "tests/support/told.h"
 #include "common/format.h"
 #include "visualize/sink.h"
 
@@ -136,6 +137,7 @@ static void draw_pair(const struct side x[2], const struct vc_diff *d, const cha
 		assert_int_equal(t->write(both, 2, cfg, out, &err), 0);
 		char *text = vc_output_take(out, &n);
 		vc_output_close(out);
+		tell(text, n);
 		read_back(what, params[i], text, n);
 		the_outlines_are_the_runs(what, text, x);
 		the_bars_are_the_sites(what, text, d);
@@ -153,6 +155,7 @@ static void a_difference_is_drawn_as_it_is_reported(void **unused)
 		struct side x[2] = { 0 };
 		struct vc_diff d;
 		struct vc_error err = { 0 };
+		char pair[190];
 
 		open_side(&x[0], pairs[i][0]);
 		open_side(&x[1], pairs[i][1]);
@@ -161,6 +164,8 @@ static void a_difference_is_drawn_as_it_is_reported(void **unused)
 			{ &x[1].s.rec->trace, &x[1].r, x[1].s.rec->device->device } };
 		assert_int_equal(vc_diff_init(&d, side, &err), 0);
 		draw_pair(x, &d, pairs[i][1]);
+		snprintf(pair, sizeof(pair), "%s, %s", pairs[i][0], pairs[i][1]);
+		told_is("drawn_diff", pair);
 		vc_diff_fini(&d);
 		close_side(&x[0]);
 		close_side(&x[1]);

@@ -93,7 +93,11 @@ static void a_range_begins_before_its_first_mapped_page(void **unused)
 enum { GIB = 1024 }; /* in MiB */
 
 /* `held` MiB stay; a segment of 20 goes, and one of `grown` comes for a request of `asked`. */
-static struct { uint64_t held, grown, asked, total, beside; uint32_t sites[2], stream; bool oom; } w;
+static struct {
+	uint64_t held, grown, asked, total, beside;
+	uint32_t sites[2], stream;
+	bool oom;
+} w;
 
 static bool is_emptied(void)
 {

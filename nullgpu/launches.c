@@ -175,6 +175,12 @@ static int library_work(const char *name, void *stream, uint64_t duration,
 {
 	bool captured;
 	uint64_t start = vc_null_work(stream, duration, &captured);
+	const uint64_t *d = work->dim;
+	if (vc_null_card()->log > 2)
+		vc_null_log("%s in %s: %.0f operations, %.0f bytes read, %.0f written; %llu %llu "
+			    "%llu %llu", name, work->type, work->flops, work->read, work->written,
+			    (unsigned long long)d[0], (unsigned long long)d[1],
+			    (unsigned long long)d[2], (unsigned long long)d[3]);
 	if (captured)
 		vc_null_captured(stream, work);
 	else if (vc_null_heard())

@@ -87,16 +87,16 @@ show("rnn-tf32", lambda: recurrent(dnn.cudnnRNNForward, 0))
 show("rnn-data-bf16", lambda: recurrent(dnn.cudnnRNNBackwardData_v8, 9))
 show("rnn-weights-bf16", lambda: recurrent(dnn.cudnnRNNBackwardWeights_v8, 9))
 EOF
-play() { # CC FP32 TF32 HALF FP64, 10^12 a second
+play() { # CC FP32 TF32 HALF FP64 FP8, 10^12 a second
 	env LD_LIBRARY_PATH="$TMP/lib" VRAMCAST_NULL_CC="$1" VRAMCAST_NULL_FLOPS="$2" VRAMCAST_NULL_FLOPS_TF32="$3" \
 		VRAMCAST_NULL_FLOPS_FP16="$4" VRAMCAST_NULL_FLOPS_BF16="$4" VRAMCAST_NULL_FLOPS_FP64="$5" \
-		VRAMCAST_NULL_FLOPS_FP8="$4" VRAMCAST_NULL_BANDWIDTH=2039000000000 "$py" "$TMP/products.py" > "$TMP/times" 2> "$TMP/err"
+		VRAMCAST_NULL_LOG=3 VRAMCAST_NULL_FLOPS_FP8="$6" VRAMCAST_NULL_BANDWIDTH=2039000000000 "$py" "$TMP/products.py" > "$TMP/times" 2> "$TMP/err"
 }
 takes() { # NAME MICROSECONDS: within 1 %
 	check "$1 takes about $2 us" awk -v n="$1" -v want="$2" \
 		'$1 == n { d = $2 / want; ok = d > 0.99 && d < 1.01 } END { exit !ok }' "$TMP/times"
 }
-play 8.0 19500000000000 156000000000000 312000000000000 19500000000000 || fail "the program runs" "$(cat "$TMP/err")"
+play 8.0 19500000000000 156000000000000 312000000000000 19500000000000 624000000000000 || fail "the program runs" "$(cat "$TMP/err")"
 # 2 x 8192^3 operations: 1.0995e12
 takes fp32 56385
 takes fp32-allowed-tf32 7048
@@ -107,7 +107,7 @@ takes batched-bf16 3524
 takes lt-fp32 56385
 takes lt-tf32 7048
 takes lt-bf16 3524
-takes lt-fp8 3524
+takes lt-fp8 1762
 takes sgemm-tf32 7048
 # 2 x 64 x 256 x 64 x 64 x 256 x 9 operations: 3.0923e11
 takes convolution-tf32 1982
@@ -117,4 +117,6 @@ takes rnn-bf16 5990
 takes rnn-tf32 11980
 takes rnn-data-bf16 5990
 takes rnn-weights-bf16 1843
+sed -n 's/^null gpu: //p' "$TMP/err" > "$TMP/works"
+check "what each computes, reads and writes is told" diff tests/nullgpu/products.txt "$TMP/works"
 finish

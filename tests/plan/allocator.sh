@@ -45,4 +45,6 @@ run run --plan "$TMP/t.vcp" --check -- "$client" repeat 6
 check "and when it serves" [ "$out" = "$plain" ]
 expect "all of them" 0 '' ' 241 of 241 requests served'
 expect "none over another one" 0 '' 'checked: 0 places given out twice'
+STANDIN_WAITS=50 run run --plan "$TMP/t.vcp" --check -- "$client" repeat 6
+expect "where another stream still works nothing is placed" 0 '' ' 186 of 241 requests served'
 finish

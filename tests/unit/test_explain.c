@@ -149,7 +149,8 @@ static void line_ends_colours_and_other_text_around_it_do_not_matter(void **stat
 	static const char log[] =
 		"\x1b[31m[rank0]: Traceback (most recent call last):\r\n"
 		"  File \"t.py\", line 3\n torch.cuda.OutOfMemoryError: CUDA out of\n   memory. "
-		"Tried to allocate 20.00\n MiB (GPU 1; 10.00 GiB total capacity;\n 9.00 GiB "
+		"Tried to \x1b[1;31mallocate 20\x1b[0m.00\n MiB (GPU 1; "
+		"\x1b" "10.00 GiB total capacity;\n 9.00 GiB "
 		"already allocated; 5.00 MiB free; 9.50 GiB reserved in total by PyTorch) If "
 		"reserved\x1b[0m memory is\nepoch 3, 5.00 GiB free\n"
 		"CUDA out of memory. Tried to allocate 7.00 GiB (GPU 0;";

@@ -204,6 +204,7 @@ static void play(int rank, int64_t value)
 
 int main(int argc, char **argv)
 {
+	static const int across[] = { 5, 7, 8, 9 }; /* two nodes of eight */
 	struct id id;
 	struct comm *c = NULL, *half = NULL;
 	int n = 0, rank = 0;
@@ -222,11 +223,15 @@ int main(int argc, char **argv)
 	ncclCommCount(half, &n);
 	ncclCommUserRank(half, &rank);
 	check(n == 8 && rank == 3, "a part of a communicator is as large as PyTorch said");
-	vc_null_group(-2, 4, 1, NULL);
+	vc_null_group(-2, 4, 1, across);
 	ncclCommSplit(c, 77, MINE, &half, NULL);
 	ncclCommCount(half, &n);
 	ncclCommUserRank(half, &rank);
 	check(n == 4 && rank == 1, "also where it did not say by which color");
+	float *x = device(sizeof *x);
+	ncclAllReduce(x, x, 1, FLOAT, SUM, half, NULL);
+	ncclSend(x, 1, FLOAT, 0, half, NULL);
+	ncclSend(x, 1, FLOAT, 2, half, NULL);
 	vc_null_group(-2, 2, 0, NULL);
 	ncclCommSplit(c, 77, MINE, &half, NULL);
 	ncclCommCount(half, &n);

@@ -6,12 +6,14 @@ for f in "$PWD/$BUILD"/nullgpu/vcnull-*; do
 	case $f in *.map|*.py|*.so.13) continue ;; esac
 	ln -sf "$f" "$TMP/lib/${f##*/vcnull-}"
 done
-env LD_LIBRARY_PATH="$TMP/lib" VRAMCAST_NULL_TOTAL=1073741824 VRAMCAST_NULL_REPORT="$TMP/private" \
+env LD_LIBRARY_PATH="$TMP/lib" VRAMCAST_NULL_TOTAL=1073741824 VRAMCAST_NULL_REPORT="$TMP/private" VRAMCAST_NULL_LOG=3 LOCAL_WORLD_SIZE=8 \
 	"$BUILD/tests/nullgpu/nccl" > "$TMP/out" 2> "$TMP/err"
 [ "$(grep -c '^ok' "$TMP/out")" = 11 ] || fail "libnccl plays equal ranks" "$(cat "$TMP/err")"
 while read -r line; do
 	case $line in "ok - "*) pass "${line#ok - }" ;; "not ok - "*) fail "${line#not ok - }" ;; esac
 done < "$TMP/out"
+sed -n '/^null gpu: nccl/!d; / 1024 7 /{ /ncclSend/d; /ncclRecv/d; }; s/^null gpu: //p' "$TMP/err" > "$TMP/works"
+check "what each moves is told, with the ranks of its node" diff tests/nullgpu/world/nccl.txt "$TMP/works"
 
 # Ranks that are played one after another hear each other, and who would hear something else now is marked.
 mkdir -p "$TMP/played"

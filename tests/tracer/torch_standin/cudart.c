@@ -173,10 +173,12 @@ cuda_error cudaEventRecord(void *event, void *stream)
 
 cuda_error cudaEventQuery(void *event)
 {
+	const char *s = getenv("STANDIN_WAITS"); /* so often the stream is not there yet */
+
 	pthread_mutex_lock(&g.lock);
 	int before = g.asked[(uintptr_t)event % EVENTS]++;
 	pthread_mutex_unlock(&g.lock);
-	return before ? 0 : NOT_READY;
+	return before >= (s ? atoi(s) : 1) ? 0 : NOT_READY;
 }
 
 cuda_error cudaEventCreateWithFlags(void **event, unsigned flags)

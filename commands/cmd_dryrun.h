@@ -149,7 +149,7 @@ uint64_t vc_dryrun_held(const struct vc_dryrun *run);
 /* PyTorch's own peaks, and the ends between which a card's are expected (cmd_dryrun_peaks.c). */
 struct vc_dryrun_peak { uint64_t bytes, low, high; };
 struct vc_dryrun_peaks {
-	bool known;  /* the recording is one that the allocator's model reproduces */
+	bool known;  /* nothing was refused, and the allocator's model reproduces the recording */
 	bool open;   /* sizes that nobody can bound may change them: the ends leave these out */
 	struct vc_dryrun_peak allocated, reserved;
 };

@@ -32,7 +32,7 @@ struct vc_dryrun_peaks vc_dryrun_peaks(const struct vc_dryrun_outcome *o)
 {
 	const struct vc_dryrun_replay *r = &o->replay;
 	uint64_t less = 0, more = 0, part = o->convolutions & 2 ? BY_RULE : PER_MILLE;
-	struct vc_dryrun_peaks p = { .known = r->traces && !r->others && !o->pool,
+	struct vc_dryrun_peaks p = { .known = r->traces && !r->others && !o->pool && !o->refused,
 		.allocated = { r->allocated, r->allocated, r->allocated },
 		.reserved = { r->reserved, r->reserved, r->reserved } };
 

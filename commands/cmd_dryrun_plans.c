@@ -30,7 +30,7 @@ int vc_dryrun_cudnn(struct vc_dryrun_cudnn *c, const char *libraries, const char
 		vc_installed_cudnn(torch, c->library, sizeof c->library);
 	int v = *c->library ? vc_installed_version(c->asker, c->library) : 0;
 	if (!*c->library)
-		snprintf(why, sizeof why, "no cuDNN is installed");
+		snprintf(why, sizeof why, "no cuDNN is installed; 'vramcast doctor' says which");
 	else if (!v)
 		snprintf(why, sizeof why, "the cuDNN that is installed does not load");
 	else if (v < VC_PLANS_OLDEST)

@@ -53,7 +53,7 @@ dry DEVICELESS=empty
 names "a library that knows no plan leaves the rule" 'by rule (cuDNN named no algorithm)'
 check "... and nothing joins the table" test ! -e "$table"
 rm "$wheel/libcudnn.so.9"; dry A=1
-names "without a library the rule answers, and the verdict says why" 'by rule (no cuDNN is installed)'
+names "without a library the rule answers, and the verdict says why" "by rule (no cuDNN is installed; 'vramcast doctor' says which)"
 echo text > "$wheel/libcudnn.so.9"; dry A=1
 names "a file that is no library is named" 'by rule (the cuDNN that is installed does not load)'
 check "no process is left behind" sh -c "! ps -e -o args | grep -v grep | grep -q '$asker serve .* $table'"

@@ -43,9 +43,9 @@ packages() { # PROGRAM VERSION TORCH
 		return ;;
 	ao) fetch "torchao-$2" "torchao==$2" "triton==$triton"; return ;;
 	speedrun|parts) fetch "triton-$triton" "triton==$triton"; return ;;
-	cogvideox|cogtext) fetch "diffusers-$2" "diffusers==$2" transformers==4.46.3 tokenizers==0.20.3 accelerate==1.0.1 peft==0.13.2 \
+	cogvideox|cogtext) fetch "cogvideo-$2" "diffusers==$2" transformers==4.46.3 tokenizers==0.20.3 accelerate==1.0.1 peft==0.13.2 \
 		huggingface_hub==0.26.5 safetensors==0.4.5 psutil regex pillow importlib_metadata zipp $net; return ;;
-	flux2) fetch "diffusers-$2" "diffusers==$2" transformers==5.10.2 tokenizers==0.22.2 accelerate==1.15.0 peft==0.20.0 \
+	flux2) fetch "flux2-$2" "diffusers==$2" transformers==5.10.2 tokenizers==0.22.2 accelerate==1.15.0 peft==0.20.0 \
 		huggingface_hub==1.27.0 safetensors==0.8.0 psutil regex pillow importlib_metadata zipp httpx httpcore h11 anyio \
 		sniffio hf-xet typer click shellingham rich $net; return ;;
 	lowbit) fetch lowbit timm==1.0.31 torchvision==0.24.1 bitsandbytes==0.50.2 "triton==$triton" huggingface_hub==0.34.4 \

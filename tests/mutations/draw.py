@@ -17,7 +17,7 @@ DECIDES = re.compile(r"(if|while|return|else if)\b|[a-z][\w.\[\]>-]* (=|\+=|-=) 
 NOTHING = re.compile(r"/\*|\*|#|static |const static|for |case |assert|VC_TRY|.*(printf|vc_error|vc_say|\t|\")")
 
 
-OPERAND = r"[\w.\[\]]+(?:->[\w.\[\]]+)*"
+OPERAND = r"\*?[\w.\[\]]+(?:->[\w.\[\]]+)*"
 
 
 def is_same(code, at, following):

@@ -39,7 +39,7 @@ for v in 2.6 2.15; do
 done
 run sim -q $R/lengths-4.vct -g all --json
 run ranks -q $R/devices.vct
-run ranks -q $R/devices.vct -o "$TMP/ranks.svg"
+run export -q $R/conv-4.vct $R/conv-10.vct --to ranks -o "$TMP/ranks.svg"
 run diff -q $R/conv-4.vct $R/conv-16.vct -o "$TMP/diff.svg"
 run diff -q $R/many-steps.vct $R/lengths-4.vct -o "$TMP/steps.svg"
 run diff -q $R/leak-blocks.vct $R/leak-maps.vct --json

@@ -533,7 +533,7 @@ static int done(void *arg, size_t i, struct vc_error *err)
 	vc_progress_hush(w->progress);
 	if (w->file)
 		bad = fputs(l->json, w->file) < 0 || fflush(w->file);
-	if (w->table && l->text)
+	if (l->text)
 		bad |= puts(l->text) < 0;
 	else if (!w->file)
 		bad |= fputs(l->json, stdout) < 0;

@@ -9,7 +9,11 @@
 
 /* How far off peaks were for which nothing else was named, of published rows and of a card's own
  * recordings (docs/measurements/published.md): other releases of libraries, other first steps. */
-enum { BLOCK = 2 << 20, SEGMENTS = 4 << 20, PER_MILLE = 10, BY_RULE = 80 };
+enum { BLOCK = 2 << 20, SEGMENTS = 4 << 20, PER_MILLE = 10 };
+
+/* Of convolutions by rule (docs/measurements/null-gpu.md), where one takes so much: they run one
+ * after another, and the cache keeps segments of several. */
+enum { BY_RULE = 70, LEFT = 4 };
 
 /* A scaler begins with 2^16 and halves that with each step that it leaves out: one is made by then,
  * and its states are there. */
@@ -19,6 +23,16 @@ static void widen(struct vc_dryrun_peak *p, uint64_t less, uint64_t more)
 {
 	p->low -= less < p->low ? less : p->low;
 	p->high += more;
+}
+
+static void both(struct vc_dryrun_peak *p, uint64_t by)
+{
+	widen(p, by, by);
+}
+
+static uint64_t share(uint64_t bytes, uint64_t per_mille)
+{
+	return bytes / 1000 * per_mille;
 }
 
 static void span(struct vc_dryrun_peak *p, uint64_t low, uint64_t high)
@@ -31,7 +45,7 @@ static void span(struct vc_dryrun_peak *p, uint64_t low, uint64_t high)
 struct vc_dryrun_peaks vc_dryrun_peaks(const struct vc_dryrun_outcome *o)
 {
 	const struct vc_dryrun_replay *r = &o->replay;
-	uint64_t less = 0, more = 0, part = o->convolutions & 2 ? BY_RULE : PER_MILLE;
+	uint64_t less = 0, more = 0, rule = 0;
 	struct vc_dryrun_peaks p = { .known = r->traces && !r->others && !o->pool && !o->refused,
 		.allocated = { r->allocated, r->allocated, r->allocated },
 		.reserved = { r->reserved, r->reserved, r->reserved } };
@@ -43,14 +57,16 @@ struct vc_dryrun_peaks vc_dryrun_peaks(const struct vc_dryrun_outcome *o)
 		const struct vc_null_unknown *u = &o->unknown[i];
 		less += o->steps < SCALES ? u->fewer : 0;
 		more += u->at_most - u->beside;
+		if (!strncmp(u->name, VC_NULL_BY_RULE, sizeof(VC_NULL_BY_RULE) - 1))
+			vc_raise(&rule, u->most); /* the largest that one could have taken */
 		p.open |= !u->bounded && !u->ranks; /* the verdict tells of ranks */
 	}
+	both(&p.allocated, share(r->allocated, PER_MILLE) + BLOCK);
+	both(&p.reserved, share(r->reserved, PER_MILLE) + SEGMENTS);
+	both(&p.allocated, vc_least(share(r->allocated, BY_RULE), rule));
+	both(&p.reserved, vc_least(share(r->reserved, BY_RULE), rule * LEFT));
 	widen(&p.allocated, less, more);
 	widen(&p.reserved, less, more);
-	widen(&p.allocated, r->allocated * part / 1000 + BLOCK,
-	      r->allocated * part / 1000 + BLOCK);
-	widen(&p.reserved, r->reserved * part / 1000 + SEGMENTS,
-	      r->reserved * part / 1000 + SEGMENTS);
 	return p;
 }
 

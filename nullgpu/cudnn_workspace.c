@@ -173,7 +173,7 @@ static void doubt(const struct vc_convolution *c, int64_t counted)
 	int64_t most = at_most(c);
 	const char *why = vc_cudnn_silent();
 	if (!*name)
-		snprintf(name, sizeof name, "cuDNN convolution workspaces, by rule%s%.60s%s",
+		snprintf(name, sizeof name, VC_NULL_BY_RULE "%s%.60s%s",
 			 *why ? " (" : "", why, *why ? ")" : "");
 	vc_null_range(name, &(struct vc_null_range){
 		.counted = (uint64_t)counted, .most = (uint64_t)(most > counted ? most : counted),

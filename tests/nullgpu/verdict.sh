@@ -81,7 +81,7 @@ check "... in JSON too, and it is part of what the run can be off by" "$py" -c "
 import json
 r = json.load(open('$TMP/r.json'))['runs'][0]
 assert (r['drawn_low'] >> 20, r['drawn_high'] >> 20) == (502, 552), r
-own, spare = r['reserved'], (4 << 20) + r['reserved']['peak'] * 10 // 1000
+own, spare = r['reserved'], (4 << 20) + r['reserved']['peak'] // 1000 * 10
 assert own == {'peak': 506 << 20, 'low': r['drawn_low'] - spare, 'high': r['drawn_high'] + spare}, own
 assert r['allocated']['low'] < r['allocated']['peak'] < r['allocated']['high'], r
 assert r['margin'] >= (150 << 20) + r['drawn_high'] - (506 << 20), r"
@@ -104,7 +104,7 @@ bounded() { # MORE LESS WORD...
 	"$py" -c "
 import json
 r = json.load(open('$TMP/r.json'))['runs'][0]
-own, size, spare = r['reserved'], 506 << 20, (4 << 20) + (506 << 20) * 10 // 1000
+own, size, spare = r['reserved'], 506 << 20, (4 << 20) + (506 << 20) // 1000 * 10
 low, high = min(size, r['device_low']), max(size, r['device_high'])
 assert own == {'peak': size, 'low': low - spare - $under, 'high': high + spare + $at}, (own, spare)"
 }

@@ -51,17 +51,17 @@ def ends(row):
 
 
 def tell(rows):
-    print("| kind | rows | median | nine in ten | worst | inside | width |\n|---|--:|--:|--:|--:|--:|--:|")
+    print("| kind | rows | median | nine in ten | worst |\n|---|--:|--:|--:|--:|")
     names = sorted({row["kind"] for row in rows})
     parts = [(n, [r for r in rows if r["kind"] == n]) for n in names]
     parts += [(f"all, {n}", [r for r in rows if r["seen"] == n]) for n in sorted({row["seen"] for row in rows})]
     for name, some in parts + [("all", rows)]:
         errors = sorted((abs(float(r["off"])), r["off"]) for r in some)
-        told = [ends(r) for r in some if r["ends"] != "-"]
-        widths = [high - low for low, high, _ in told]
-        print(f"| {name} | {len(some)} | {statistics.median(e for e, _ in errors):.2f} | {nine_in_ten(errors)[0]:.2f} | {errors[-1][1]} "
-              f"| {sum(low <= at <= high for low, high, at in told)} of {len(told)} "
-              f"| {statistics.median(widths or [0]):.1f}, {nine_in_ten(widths or [0]):.1f} |")
+        print(f"| {name} | {len(some)} | {statistics.median(e for e, _ in errors):.2f} | {nine_in_ten(errors)[0]:.2f} | {errors[-1][1]} |")
+    told = [ends(r) for r in rows if r["ends"] != "-"]
+    widths = [high - low for low, high, _ in told]
+    print(f"\nInside the ends: {sum(low <= at <= high for low, high, at in told)} of {len(told)}. Their width: "
+          f"{statistics.median(widths):.1f} % in the middle, {nine_in_ten(widths):.1f} % in nine of ten.")
 
 
 if sys.argv[2:] == ["-"]:

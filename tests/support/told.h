@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* told.h - what a test saw stays what it was: tests/golden/told has a line for each part of it,
- * with a checksum. VC_UPDATE_GOLDEN=1 writes them anew, when a change is meant. */
-#ifndef VC_TOLD_H
-#define VC_TOLD_H
+ * with a checksum. `make answers` writes them anew, when a change is meant. */
+#pragma once
 
 #include <stdbool.h>
 
@@ -62,7 +61,5 @@ __attribute__((unused)) static void told_is(const char *file, const char *part)
 			*line = '\0';
 	fclose(f);
 	if (!*line || known != sum)
-		fail_msg("%s is not what it was (when that is meant: VC_UPDATE_GOLDEN=1)", part);
+		fail_msg("%s is not what it was (when that is meant: make answers)", part);
 }
-
-#endif

@@ -129,18 +129,6 @@ static bool aligned(const struct vc_kv_cache *c, size_t g)
 	return c->group[g].kind == VC_KV_STATE && c->caching;
 }
 
-/* MambaManager.remove_skipped_blocks: the state of two steps ago. */
-static void trim_states(struct vc_kv_cache *c, struct vc_kv_table *t, uint64_t block,
-			uint64_t computed, size_t last)
-{
-	if (last > t->retired) { /* at once: blocks without a hash keep this order at the front */
-		release_range(c, t, t->retired, last);
-		t->retired = last;
-	}
-	if (t->last_state && t->last_state < vc_per(computed, block) && t->block[t->last_state - 1])
-		release_range(c, t, t->last_state - 1, t->last_state);
-}
-
 void vc_kv_trim(struct vc_kv_cache *c, struct vc_kv_owner *r, uint64_t computed)
 {
 	for (size_t g = 0; g < c->groups; g++) {
@@ -150,7 +138,11 @@ void vc_kv_trim(struct vc_kv_cache *c, struct vc_kv_owner *r, uint64_t computed)
 		size_t first = last;
 
 		if (aligned(c, g)) {
-			trim_states(c, t, k->block_size, computed, last);
+			/* at once: blocks without a hash keep this order at the front */
+			if (last > t->retired) {
+				release_range(c, t, t->retired, last);
+				t->retired = last;
+			}
 			continue;
 		}
 		while (first && t->block[first - 1])
@@ -374,10 +366,6 @@ static bool take_states(struct vc_kv_cache *c, size_t g, struct vc_kv_owner *r, 
 		t->running = true;
 		return true;
 	}
-	if (t->running)
-		t->last_state = before - states;
-	else if (before)
-		t->last_state = before;
 	if (before < gone && gone - keep > before && !push(t, 0, gone - keep - before))
 		return false;
 	if (t->running && (c->rules.resent || !keep)) {

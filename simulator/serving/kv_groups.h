@@ -62,7 +62,6 @@ struct vc_kv_table {
 	bool tracked;        /* the request was seen by the prefix cache */
 	bool running;        /* of a state: the last block is written by this request */
 	size_t retired;      /* of a state: blocks before are gone */
-	size_t last_state;   /* of a state: index + 1 of the block that the next one is made from */
 	uint64_t checkpoint; /* of a state: tokens of the one to be taken in this step */
 	size_t checkpoint_at;
 	uint32_t partial;    /* a block that is found or known in part: to be copied; 0: none */

@@ -377,8 +377,8 @@ static struct vc_null_product attention_of(const struct vc_cudnn_value *ops,
 	struct vc_null_number v = numbers_of(type, plan);
 	double rows = (double)number(a.q, A_TENSOR_SIZES, 2);
 	double k = (double)number(a.keys ? a.keys : a.scores, A_TENSOR_SIZES, a.keys ? 2 : 3);
-	double inner = rows * (double)number(a.q, A_TENSOR_SIZES, 3);
-	double heads = inner > 0 ? volume(a.q) / inner : 0, all = heads * rows * k, seen = 1;
+	double heads = (double)(number(a.q, A_TENSOR_SIZES, 0) * number(a.q, A_TENSOR_SIZES, 1));
+	double all = heads * rows * k, seen = 1;
 	double d = all > 0 ? a.sums / (all * a.products) : 0; /* of keys and values, in the mean */
 	if (a.causal)
 		seen = (k >= rows ? k - (rows - 1) / 2 : k * (k + 1) / 2 / rows) / k;

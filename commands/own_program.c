@@ -216,6 +216,7 @@ static int add_files(struct vc_program *p, struct vc_error *err)
 static int finish(struct vc_program *p, struct vc_error *err)
 {
 	char path[PATH_MAX];
+	bool here;
 
 	if (!getcwd(path, sizeof(path)))
 		return vc_fail(err, VC_EIO, "the working folder cannot be named: %s",
@@ -223,8 +224,10 @@ static int finish(struct vc_program *p, struct vc_error *err)
 	p->folder = strdup(path);
 	if (vc_python_path(p->argument.at[0].text, path, sizeof(path)) < 0)
 		snprintf(path, sizeof(path), "%s", p->argument.at[0].text);
-	p->interpreter = strchr(path, '/') && path[0] != '/' ? realpath(path, NULL) : strdup(path);
-	VC_HAVE(p->folder && p->interpreter, "a program", err);
+	VC_HAVE(p->folder, "a program", err);
+	here = strchr(path, '/') && path[0] != '/'; /* a link stays one: venv/bin/python is */
+	if (asprintf(&p->interpreter, "%s%s%s", here ? p->folder : "", here ? "/" : "", path) < 0)
+		return vc_nomem(err, "a program");
 	find_revision(p);
 	VC_TRY(add_environment(p, err));
 	return add_files(p, err);

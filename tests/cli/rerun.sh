@@ -113,7 +113,9 @@ sim snap.vct@batch=2 --set batch=4 --by rerun; expect "then it can be asked" 0 '
 
 # files of the user's own
 printf '#!/bin/sh\nexec %s "$@"\n' "$train" > train.sh
-dry -o script.vct --param batch=2 -- sh train.sh --batch 2
+ln -s "$(command -v sh)" shell
+dry -o script.vct --param batch=2 -- ./shell train.sh --batch 2
+run info script.vct; expect "what ran it, from any folder and not what it links to" 0 "run by +$PWD/./shell"
 sim script.vct --set batch=4; expect "a script" 0 'level +rerun'
 echo '# edited' >> train.sh; rm -f "$RUNS"
 sim script.vct --set batch=4; expect "that was edited since is not run unasked" 0 'not rerun +.*/train.sh is not what it was'

@@ -417,7 +417,8 @@ static void the_first_iteration_is_told_from_the_others(void **unused)
  * up for good (id 0) does not come back. */
 static void what_sleeps_is_not_on_the_card(void **unused)
 {
-	const struct vc_observer_type *const watch[] = { vc_observer_by_name("turns"), NULL };
+	const struct vc_observer_type *const watch[] = { vc_observer_by_name("turns"),
+							 vc_observer_by_name("timeline"), NULL };
 	struct vc_event e[] = { ev(VC_EV_POOL_CREATE, 1, 0), ev(VC_EV_POOL_BEGIN, 1, 0),
 			       ev(VC_EV_ALLOC, 1, 40 * MIB), ev(VC_EV_ALLOC, 2, 12 * MIB),
 			       ev(VC_EV_ALLOC, 3, 20 * MIB), ev(VC_EV_FREE, 3, 0),
@@ -441,6 +442,15 @@ static void what_sleeps_is_not_on_the_card(void **unused)
 	assert_int_equal(r.turns.at[1].reserved, 50 * MIB);
 	assert_int_equal(r.turns.at[1].away, 72 * MIB);
 	assert_int_equal(r.turns.at[2].used, 52 * MIB);
+	for (size_t i = 0; i < r.curve.n; i++) { /* lifetimes add up to what is awake */
+		const struct vc_bucket *b = &r.curve.at[i];
+		uint64_t sum = 0;
+
+		for (size_t k = 0; k < VC_LIFE_CLASSES; k++)
+			sum += b->layer[k];
+		assert_int_equal(sum, b->allocated_max);
+	}
+	assert_int_equal(r.curve.at[10].allocated_max, 50 * MIB);
 	vc_result_fini(&r);
 	assert_int_equal(run(e, n, "torch", 71 * MIB, NULL, NULL, &r, NULL), 0);
 	assert_int_equal(vc_result_verdict(&r), VC_OOM); /* 72 MiB of the pool do not fit */

@@ -471,6 +471,7 @@ static void test_machine(void)
 	uint64_t before = free_now();
 	ok(cudaIpcGetMemHandle(&shared, p) == 0 && cudaIpcOpenMemHandle(&q, shared, 1) == 0 &&
 	   q && q != p && free_now() == before && cudaIpcCloseMemHandle(q) == 0 &&
+	   cuMemGetAddressRange_v2(NULL, NULL, (uint64_t)q) != 0 &&
 	   cudaIpcCloseMemHandle(q) != 0 && cudaIpcGetMemHandle(&shared, &shared) != 0,
 	   "memory that is shared with another process costs its owner only");
 	ok(cuGetExportTable(&table, "") == 500 && !table && cuGetExportTable(&table, "") == 500,

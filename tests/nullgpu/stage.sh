@@ -113,7 +113,9 @@ echo 'int cudaMalloc(void) { return 77; } int cudaSetDevice(void) { return 77; }
 cc -shared -fPIC -Wl,-soname,libcudart.0badcafe.so.12 -Wl,--version-script="$TMP/copy.map" -o "$site/fast.libs/libcudart.0badcafe.so.12" "$TMP/copy.c"
 cc -shared -fPIC -Wl,-soname,libcudart.so.12 -Wl,--version-script="$TMP/copy.map" -o "$TMP/libcudart.so.12" "$TMP/copy.c"
 echo 'int cudaMalloc(void **p, unsigned long n); int copied(void **p) { return cudaMalloc(p, 30 << 20); }' > "$TMP/hashed.c"
-cc -shared -fPIC -Wl,--disable-new-dtags,-rpath,'$ORIGIN/../../fast.libs' -o "$site/fast/kernels/hashed.so" "$TMP/hashed.c" "$site/fast.libs/libcudart.0badcafe.so.12"
+cc -shared -fPIC -Wl,-soname,libcutensor.so.9 -o "$TMP/libcutensor.so.9" "$TMP/copy.c" # needed, but for none of its functions
+cc -shared -fPIC -Wl,--disable-new-dtags,-rpath,'$ORIGIN/../../fast.libs' -o "$site/fast/kernels/hashed.so" "$TMP/hashed.c" "$site/fast.libs/libcudart.0badcafe.so.12" \
+	-Wl,--no-as-needed "$TMP/libcutensor.so.9"
 # auditwheel's names: a dash, and the whole version
 cc -shared -fPIC -Wl,-soname,libcudart-0badcafe.so.12.0.107 -Wl,--version-script="$TMP/copy.map" -o "$site/fast.libs/libcudart-0badcafe.so.12.0.107" "$TMP/copy.c"
 cc -shared -fPIC -Wl,--disable-new-dtags,-rpath,'$ORIGIN/../../fast.libs' -o "$site/fast/kernels/dashed.so" "$TMP/hashed.c" "$site/fast.libs/libcudart-0badcafe.so.12.0.107"

@@ -124,15 +124,16 @@ static void time_axis(struct stack *s)
 /* In the middle of its band, where that is highest. */
 static void name(struct stack *s, size_t i, const char *text)
 {
+	const struct vc_hold *at;
 	uint64_t below = 0;
 	size_t best = 0;
 
 	for (size_t c = 0; c < s->columns; c++)
 		if (s->hold[c * s->n + i].reserved > s->hold[best * s->n + i].reserved)
 			best = c;
-	for (size_t k = 0; k < i; k++)
-		below += s->hold[best * s->n + k].context + s->hold[best * s->n + k].reserved;
-	below += s->hold[best * s->n + i].context + s->hold[best * s->n + i].allocated / 2;
+	for (at = &s->hold[best * s->n]; at < &s->hold[best * s->n + i]; at++)
+		below += at->context + at->reserved;
+	below += at->context + at->allocated / 2;
 	struct vc_label l = { s->box.x + (int)(best * (size_t)s->box.w / s->columns) + 60,
 			      s->box.y + s->box.h - (int)vc_muldiv(below, (uint64_t)s->box.h,
 								   s->top) + 45,

@@ -347,12 +347,52 @@ static void ranks_have_a_scale_and_tooltips(void **unused)
 	}
 }
 
+/* Processes that share a card stand on one another, each with its name where its band is: here at
+ * the lower edge, for nothing is allocated. */
+static void names_of_a_shared_card_stand_in_their_bands(void **unused)
+{
+	static const char *const file[] = { "low.vct", "mid.vct", "top.vct" };
+	struct vc_bucket b[3];
+	struct vc_meta m[3];
+	struct vc_result r[3];
+	double y[3];
+
+	(void)unused;
+	for (size_t i = 0; i < 3; i++) {
+		b[i] = (struct vc_bucket){ .last_event = 9, .last_ns = 100,
+					   .reserved_max = (i + 1) << 30 };
+		m[i] = (struct vc_meta){ .host = (char *)(uintptr_t)"here", .rank = -1,
+					 .pid = (int64_t)i + 1, .start_unix_ns = 5000 };
+		r[i] = (struct vc_result){ .curve = { &b[i], 1, false }, .meta = &m[i] };
+		r[i].stats.has_times = true;
+		r[i].stats.events = r[i].stats.allocs = 10;
+		r[i].stats.peak_reserved = r[i].stats.peak_used = b[i].reserved_max;
+		r[i].info.trace = (char *)(uintptr_t)file[i];
+	}
+	char *text = draw_all("ranks", r, 3, "width=1200,footer=false");
+	for (size_t i = 0; i < 3; i++) {
+		char want[40];
+		const char *at;
+
+		snprintf(want, sizeof(want), "class=\"b1 fg halo\">%s, GPU 0<", file[i]);
+		at = strstr(text, want);
+		assert_non_null(at);
+		while (strncmp(at, " y=", 3))
+			at--;
+		y[i] = strtod(at + 4, NULL);
+	}
+	assert_true(y[0] - y[1] > 20); /* a GiB */
+	assert_true(fabs(y[1] - y[2] - 2 * (y[0] - y[1])) < 0.3);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_pictures_and_the_report_say_the_same),
 		cmocka_unit_test(a_sweep_over_two_keys_is_a_map),
 		cmocka_unit_test(ranks_have_a_scale_and_tooltips),
+		cmocka_unit_test(names_of_a_shared_card_stand_in_their_bands),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

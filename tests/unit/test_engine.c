@@ -465,6 +465,26 @@ static void what_sleeps_is_not_on_the_card(void **unused)
 	vc_result_fini(&r);
 }
 
+/* What a refusal blames: the reserve that is smaller than the request, unless the card is, too. */
+static void a_small_reserve_is_named_up_to_the_size_of_the_card(void **unused)
+{
+	const struct vc_observer_type *const watch[] = { &vc_observer_oom, NULL };
+	struct vc_run how = { .fraction = -1, .version = "2.15",
+			      .conf = "expandable_segments:True,expandable_segments_reserve:0.5" };
+
+	(void)unused;
+	for (int over = 0; over < 2; over++) {
+		struct vc_event e = ev(VC_EV_ALLOC, 1, (64 + 2 * (uint64_t)over) * MIB);
+		struct vc_result r;
+
+		assert_int_equal(run(&e, 1, "torch", 64 * MIB, watch, &how, &r, NULL), 0);
+		assert_true(r.oom.happened);
+		assert_non_null(strstr(r.oom.message, over ? "reserves ~9/8 of device memory" :
+				       "exceeds the expandable-segment reserve of 32.00 MiB"));
+		vc_result_fini(&r);
+	}
+}
+
 static void lives_and_segments_have_births_and_deaths(void **unused)
 {
 	static const struct vc_observer_type *const watch[] = { &vc_observer_lives,
@@ -543,6 +563,7 @@ int main(void)
 		cmocka_unit_test(what_lies_beside_the_allocator_is_in_every_account),
 		cmocka_unit_test(the_first_iteration_is_told_from_the_others),
 		cmocka_unit_test(what_sleeps_is_not_on_the_card),
+		cmocka_unit_test(a_small_reserve_is_named_up_to_the_size_of_the_card),
 		cmocka_unit_test(lives_and_segments_have_births_and_deaths),
 		cmocka_unit_test(the_pace_counts_the_requests_before_each_call),
 		cmocka_unit_test(the_census_counts_pools_of_the_driver_and_devices),

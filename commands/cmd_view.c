@@ -110,10 +110,10 @@ static int live(const struct config *c, const char *what, struct vc_console *con
 	}
 	if (!con->quiet)
 		fprintf(stderr, "vramcast: the recording has ended\n");
-	end = strstr(dir, ".journal"); /* what it became */
+	end = strrchr(dir, '.'); /* what "l.vct.journal" became */
 	if (end)
 		*end = '\0';
-	return end && access(dir, R_OK) == 0 ? vc_report_live(1, &trace, c->output, NULL, con) : 0;
+	return access(dir, R_OK) == 0 ? vc_report_live(1, &trace, c->output, NULL, con) : 0;
 }
 
 static int view_run(const void *config, size_t argc, char **argv, struct vc_console *con)

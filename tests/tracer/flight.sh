@@ -91,6 +91,8 @@ expect "top: the same by the number of the process" 0 " +$process +- +[0-9.]+ Mi
 run view --live --once "$process" -o "$TMP/live.html"
 expect "view --live: a report of what is recorded so far" 0 'live.html'
 check "it is told what it is" grep -q '<h1>Grows by 64 KiB every step' "$TMP/live.html"
+"$VRAMCAST" view --live "$TMP/l.vct" -o "$TMP/end.html" > "$TMP/viewed" 2>&1 &
+viewer=$!
 wait "$recorder"
 equal "the record of the whole run says the same" "$("$VRAMCAST" sim "$TMP/l.vct" --no-advice --json | sed -n 's/^ *"leak_a_step": \([0-9]*\),$/\1/p')" 65536
 run top --once "$TMP/l.vct"
@@ -101,6 +103,10 @@ run top --once 1
 expect "top: a process that is not recorded" 1 "" "process 1 is not being recorded, or is not yours"
 run record -o "$TMP/g.vct" --guard 5 --guard-signal KILL -- true
 expect "--guard-signal: one sentence" 2 "" "--guard-signal is USR1, USR2, INT or TERM"
+
+wait "$viewer"
+check "view --live to the end: it says that this is one" grep -q 'the recording has ended' "$TMP/viewed"
+check "and what stands there is a report of the whole" grep -q "in 2,999 steps" "$TMP/end.html"
 
 # Options that contradict each other, or say nothing.
 for bad in "--keep ten" "--keep 5" "--when reserved>90%" "--keep 1m --steps 3..4" "--steps 0..3" "--steps 5..4" "--on-oom dump" "--keep 1m --on-oom never" "--keep 1m --when used>3" "--after soon"; do

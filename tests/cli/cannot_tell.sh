@@ -7,6 +7,9 @@ data="$R/lengths-4.vct $R/lengths-8.vct" # batches as long as their longest samp
 fixed="tests/ladders/recordings/gpt-amp_batch0002_torch2.9.1.vct@batch=2 tests/ladders/recordings/gpt-amp_batch0004_torch2.9.1.vct@batch=4"
 says='these recordings cannot tell how much \(sizes of steps vary with their data\); this command can: vramcast dryrun --param batch=64 '
 no_number() { ! printf '%s' "$out" | grep -E "[0-9] [MG]iB (reserved|of|used)|lies between|at the peak"; }
+whole() { printf '%s\n' "$out" | tr -d ' \n' | sed -n "s/.*\"$1\":\[*\([0-9]*,*[0-9]*\).*/\1/p"; }
+# What nothing tried lies e^(1/4) away on either side, and what the samples leave open is added to that.
+wide() { whole interval | awk -F, '{ wide = $2 > exp(0.5) * $1 } END { exit !wide }'; }
 
 run sim $data --set batch=64 --no-advice; expect "sim says what can tell" 0 "fits: $says"
 check "... and no number" no_number
@@ -14,6 +17,7 @@ run sim $data --set batch=64 --no-advice --force; expect "--force says the numbe
 check "... and not that there is none" sh -c '! printf "%s" "$1" | grep "cannot tell"' - "$out"
 run sim $data --set batch=64 --no-advice --json; expect "JSON has the sentence" 0 '"cannot_tell": "these recordings cannot tell'
 expect "... and the number" 0 '"peak_reserved": [0-9]+,'
+check "... within ends that hold what the data may bring besides" wide
 run sim $R/gpt.vct@batch=1 --set batch=4 -g t4 --no-advice; expect "one recording shows no law" 0 'cannot tell how much \(one recording shows no law\)'
 run sim $fixed --set batch=24 --no-advice; expect "laws that recordings show are said" 0 '14204|13\.87 GiB reserved|at the peak'
 run sim $fixed --set batch=24 --no-advice --json; expect "... and lack nothing" 0 '"cannot_tell": null'
@@ -37,7 +41,6 @@ for seq in 128 192 256 512; do
 		print "m", ++id, 512, 0 }' > "$TMP/scan-$seq.ops"
 done
 free="--context 0 --capacity 1TiB --no-advice --json"
-whole() { printf '%s\n' "$out" | tr -d ' \n' | sed -n "s/.*\"$1\":\[*\([0-9]*,*[0-9]*\).*/\1/p"; }
 for seq in 192 512; do
 	run sim "$TMP/scan-$seq.ops" $free; truth=$(whole peak_reserved); truth=${truth%,}
 	run sim "$TMP/scan-128.ops@seq=128" "$TMP/scan-256.ops@seq=256" --set seq=$seq $free

@@ -42,9 +42,9 @@ static bool clear(struct lookup *l, size_t room)
 	for (size_t g = 0; g < l->groups; g++) {
 		struct vc_kv_hit *h = &l->c->hit[l->group[g]];
 
-		if (!vc_vec_room(h->block, h->cap, room + 1))
+		if (!vc_vec_room(h->block, h->cap, room))
 			return false;
-		memset(h->block, 0, (room + 1) * sizeof(*h->block));
+		memset(h->block, 0, room * sizeof(*h->block));
 		h->n = 0;
 	}
 	return true;

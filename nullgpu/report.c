@@ -161,27 +161,30 @@ static struct vc_null_unknown *entry(struct vc_null_report *r, const char *name)
 	return &r->name[i];
 }
 
-void vc_null_at_most(const char *name, uint64_t bytes)
+static void add(const char *name, const struct vc_null_unknown *more)
 {
 	struct vc_null_report *r = vc_null_report();
 	pthread_mutex_lock(&lock);
 	struct vc_null_unknown *u = entry(r, name);
 	if (u) {
-		u->at_most += bytes;
-		u->bounded |= bytes != 0;
+		u->at_most += more->at_most;
+		u->beside += more->beside;
+		u->fewer += more->fewer;
+		u->ranks |= more->ranks;
+		u->bounded |= more->bounded;
 	}
 	pthread_mutex_unlock(&lock);
 }
 
+void vc_null_at_most(const char *name, uint64_t bytes)
+{
+	add(name, &(struct vc_null_unknown){ .at_most = bytes, .bounded = bytes != 0 });
+}
+
 void vc_null_beside(const char *name, uint64_t bytes)
 {
-	struct vc_null_report *r = vc_null_report();
-	vc_null_at_most(name, bytes);
-	pthread_mutex_lock(&lock);
-	struct vc_null_unknown *u = entry(r, name);
-	if (u)
-		u->beside += bytes;
-	pthread_mutex_unlock(&lock);
+	add(name, &(struct vc_null_unknown){
+		.at_most = bytes, .beside = bytes, .bounded = 1 });
 }
 
 /* From the python side: what of the device's memory that was asked for may not be. */
@@ -189,24 +192,12 @@ VC_SHARED void vc_null_fewer(const char *name, uint64_t bytes);
 
 void vc_null_fewer(const char *name, uint64_t bytes)
 {
-	struct vc_null_report *r = vc_null_report();
-	pthread_mutex_lock(&lock);
-	struct vc_null_unknown *u = entry(r, name);
-	if (u) {
-		u->fewer += bytes;
-		u->bounded = 1;
-	}
-	pthread_mutex_unlock(&lock);
+	add(name, &(struct vc_null_unknown){ .fewer = bytes, .bounded = 1 });
 }
 
 void vc_null_ranks_decide(const char *name)
 {
-	struct vc_null_report *r = vc_null_report();
-	pthread_mutex_lock(&lock);
-	struct vc_null_unknown *u = entry(r, name);
-	if (u)
-		u->ranks = 1;
-	pthread_mutex_unlock(&lock);
+	add(name, &(struct vc_null_unknown){ .ranks = 1 });
 }
 
 /* From the python side: an optimizer has made a step. */

@@ -95,6 +95,7 @@ for word in sys.argv[1:]:
     if word == "beside": driver.vc_null_beside(b"a communicator", mib(100))
     if word == "fewer": driver.vc_null_fewer(b"a scaler", mib(100))
     if word == "open": driver.vc_null_at_most(b"a size", mib(0))
+    if word == "nothing": driver.vc_null_beside(b"a graph", mib(0)); driver.vc_null_fewer(b"no states", mib(0))
     if word == "steps": [driver.vc_null_step() for _ in range(17)]
 shutil.copy("tests/recordings/h100/resnet-24.vct", "$TMP/told.vct")
 P
@@ -110,6 +111,7 @@ assert own == {'peak': size, 'low': low - spare - $under, 'high': high + spare +
 }
 check "PyTorch's peaks: what a library bounds may come on top" bounded "(100 << 20)" 0 more
 check "... what is beside PyTorch is no part of them" bounded 0 0 beside
+check "... nor what may take nothing at all" bounded 0 0 nothing
 check "... states that a scaler may leave out may be missing" bounded 0 "(100 << 20)" fewer
 check "... which is said" grep -q 'a scaler (100.0 MiB less where each is left out)' "$TMP/err"
 check "... and not in seventeen steps: its scale is 1 by then" bounded 0 0 fewer steps

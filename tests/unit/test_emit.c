@@ -4,6 +4,15 @@
 
 #include "common/emit.h"
 
+static void one_row(struct vc_emit *e, const char *rows, const char *key, const char *value)
+{
+	vc_emit_array(e, rows, rows);
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, key, key, value);
+	vc_emit_end(e);
+	vc_emit_end(e);
+}
+
 static char *walk(enum vc_emit_mode mode)
 {
 	struct vc_output *out = vc_output_memory(NULL);
@@ -27,11 +36,7 @@ static char *walk(enum vc_emit_mode mode)
 		vc_emit_bytes(e, "bytes", "free", i << 20);
 		vc_emit_end(e);
 		vc_emit_end(e);
-		vc_emit_array(e, "sites", "sites");
-		vc_emit_object(e, NULL, NULL);
-		vc_emit_text(e, "site", "site", "train.py:7");
-		vc_emit_end(e);
-		vc_emit_end(e);
+		one_row(e, "sites", "site", "train.py:7");
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
@@ -45,11 +50,7 @@ static char *walk(enum vc_emit_mode mode)
 	vc_emit_text(e, "why", "why", "verified");
 	vc_emit_end(e);
 	vc_emit_end(e);
-	vc_emit_array(e, "others", "Others");
-	vc_emit_object(e, NULL, NULL);
-	vc_emit_text(e, "name", "name", "x");
-	vc_emit_end(e);
-	vc_emit_end(e);
+	one_row(e, "others", "name", "x");
 	vc_emit_end(e);
 	assert_int_equal(vc_emit_finish(e, NULL), VC_OK);
 	text = vc_output_take(out, &n);
@@ -79,7 +80,7 @@ static void people_get_labels_units_and_columns(void **unused)
 	(void)unused;
 	assert_string_equal(t, "  file           a \"b\"\n,c\n  peak reserved  1.50 GiB\n\nRuns\n"
 		"  model      events\n  torch   1,234,567\n  direct  2,469,134\n"
-		"  sizes  512, 1,024\n\nTrust\n  share  0.25\n\nOthers\n  name\n  x\n");
+		"  sizes  512, 1,024\n\nTrust\n  share  0.25\n\nothers\n  name\n  x\n");
 	free(t);
 }
 

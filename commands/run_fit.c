@@ -45,8 +45,13 @@ static int search(struct fit *f, struct vc_rehearsal *h, struct vc_error *err)
 	const struct vc_remedy *r;
 	size_t n = 1;
 	char why[200];
+	int rc = vc_rehearse_layers(h, &f->s, &f->plan[0], why, sizeof(why), err);
+	bool layers = rc != VC_ENOSUP; /* else settings alone may make it fit */
 
-	VC_TRY(vc_rehearse_layers(h, &f->s, &f->plan[0], why, sizeof(why), err));
+	if (!layers)
+		*err = (struct vc_error){ 0 };
+	else
+		VC_TRY(rc);
 	snprintf(f->conf[0], sizeof(f->conf[0]), "%s", own);
 	for (size_t i = 0; n < CONFS && (r = vc_advice_setting(i)); i++) {
 		char key[64];
@@ -56,12 +61,14 @@ static int search(struct fit *f, struct vc_rehearsal *h, struct vc_error *err)
 			snprintf(f->conf[n++], sizeof(f->conf[0]), "%s%s%s", own, *own ? "," : "",
 				 r->params);
 	}
-	vc_progress_say(h->progress, "%zu settings, each with layers computed twice, are tried", n);
+	vc_progress_say(h->progress, "%zu settings%s are tried", n,
+			layers ? ", each with layers computed twice," : "");
 	for (size_t i = 0; i < n; i++) {
 		struct vc_plan plan = f->plan[0];
 
 		plan.conf = f->conf[i];
-		VC_TRY(vc_recompute_search(&f->search[i], &f->s, &plan,
+		VC_TRY(!layers ? vc_recompute_none(&f->search[i], &f->s, &plan, err) :
+		       vc_recompute_search(&f->search[i], &f->s, &plan,
 					   h->seen[0] ? h->seen : NULL, err));
 		f->confs = i + 1;
 	}

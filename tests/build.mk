@@ -64,7 +64,7 @@ check-all: $(BUILD)/tests/ladders
 SAID_TOO = $(foreach t,$(TESTS),$(if $(wildcard tests/answers/said/$(notdir $(patsubst %/,%,$(dir $t)))-$(basename $(notdir $t)).txt),$t))
 TESTS += tests/ladders/ladders.sh tests/ladders/verdicts.sh tests/answers/answers.sh
 # What the other tests run is run twice, to see what is the same each time (tests/support/tap.sh).
-PINNED := test_recompute_words test_visual_golden test_drawn test_drawn_diff test_drawn_advice test_fuzz_corpus test_anatomies conformance
+PINNED := test_visual test_recompute_words test_visual_golden test_drawn test_drawn_diff test_drawn_advice test_fuzz_corpus test_anatomies conformance
 answers: all $(BUILD)/tests/ladders $(if $(T),,$(PINNED:%=$(BUILD)/tests/%)) ## write down the answers that tests hold on to, after a change that is meant (T=sim.sh: of these)
 	$(Q)$(if $(T),,UPDATE=1 $(RUN_TESTS) tests/ladders/ladders.sh tests/transforms/recorded.sh tests/answers/answers.sh;) \
 	for s in write again; do SAID=$$s $(RUN_TESTS) $(if $(T),$(filter $(T:%=\%/%),$(CLI) $(TESTS)),$(CLI) $(SAID_TOO)); done; \

@@ -162,7 +162,7 @@ int vc_addressmap_draw(struct vc_page *p, const struct vc_classes *c, const stru
 	}
 	while (vc_raster_runs(&g) >
 	       15000) /* about 25 bytes each: half of the budget of a picture */
-		vc_raster_halve(&g, false);
+		vc_raster_halve(&g);
 	b.h = f->rows * (ROW + GAP);
 	vc_raster_paint(&g, &p->svg, b, GAP);
 	borders(p, h, b, f);

@@ -16,9 +16,8 @@ void vc_raster_fini(struct vc_raster *g);
 /* Fill cells of row `row` from `weight` (cols entries of VC_CELLS byte counts): the heaviest
  * wins, and a cell is free when less than half of it is live. */
 void vc_raster_weigh(struct vc_raster *g, int row, uint64_t (*weight)[VC_CELLS]);
-/* Halve the columns (and rows, when asked), the more frequent of two neighbours surviving. */
-void vc_raster_halve(struct vc_raster *g, bool rows);
+/* Halve the columns: of two neighbours the first that is live stays, else one that is free. */
+void vc_raster_halve(struct vc_raster *g);
 size_t vc_raster_runs(const struct vc_raster *g); /* horizontal runs that are not empty */
-/* Row 0 at the top; `gap` tenths of a pixel between rows (0: equal runs of rows merge). Rectangles
- * written. */
-size_t vc_raster_paint(const struct vc_raster *g, struct vc_svg *s, struct vc_box box, int gap);
+/* Row 0 at the top; `gap` tenths of a pixel between rows. */
+void vc_raster_paint(const struct vc_raster *g, struct vc_svg *s, struct vc_box box, int gap);

@@ -336,29 +336,37 @@ static int finish(struct search *x, struct vc_error *err)
 	return q->best != SIZE_MAX ? vc_recompute_open(q, x->s, q->best, err) : VC_OK;
 }
 
+static int all_of(struct search *x, struct vc_error *err)
+{
+	VC_TRY(add_solved(x, err));
+	VC_TRY(add_first(x, err));
+	VC_TRY(add_uniform(x, err));
+	VC_TRY(replay_new(x, err));
+	VC_TRY(improve(x, err));
+	return finish(x, err);
+}
+
 int vc_recompute_search(struct vc_recompute_search *q, const struct vc_session *s,
 			const struct vc_plan *plan, const char *seen, struct vc_error *err)
 {
 	struct search x = { .q = q, .s = s };
-	int r;
 
 	*q = (struct vc_recompute_search){ .plan = *plan, .seen = seen };
-	r = vc_layer_costs_read(&q->costs, s, plan, err);
-	if (r == VC_OK && seen && !is_seen(q, s))
+	VC_TRY(vc_layer_costs_read(&q->costs, s, plan, err));
+	if (seen && !is_seen(q, s))
 		q->seen = NULL;
-	if (r == VC_OK)
-		r = add_solved(&x, err);
-	if (r == VC_OK)
-		r = add_first(&x, err);
-	if (r == VC_OK)
-		r = add_uniform(&x, err);
-	if (r == VC_OK)
-		r = replay_new(&x, err);
-	if (r == VC_OK)
-		r = improve(&x, err);
-	if (r == VC_OK)
-		r = finish(&x, err);
-	return r;
+	return all_of(&x, err);
+}
+
+int vc_recompute_none(struct vc_recompute_search *q, const struct vc_session *s,
+		      const struct vc_plan *plan, struct vc_error *err)
+{
+	struct search x = { .q = q, .s = s };
+
+	*q = (struct vc_recompute_search){ .plan = *plan };
+	VC_TRY(add_taken(&x, (bool[]){ false }, VC_RECOMPUTE_NONE, err));
+	VC_TRY(replay_new(&x, err));
+	return finish(&x, err);
 }
 
 void vc_recompute_fini(struct vc_recompute_search *q)

@@ -42,6 +42,9 @@ struct vc_recompute_search {
  */
 int vc_recompute_search(struct vc_recompute_search *q, const struct vc_session *s,
 			const struct vc_plan *plan, const char *seen, struct vc_error *err);
+/* The same of a run without layers: as it is, and nothing else. */
+int vc_recompute_none(struct vc_recompute_search *q, const struct vc_session *s,
+		      const struct vc_plan *plan, struct vc_error *err);
 /* Ask for the interval of choice i, where that was not done. */
 int vc_recompute_open(struct vc_recompute_search *q, const struct vc_session *s, size_t i,
 		      struct vc_error *err);

@@ -77,6 +77,11 @@ print(*sorted((p['pp'], p['verdict'], p['refuses']) for p in json.load(sys.stdin
 done
 run fit --find anything -g $card -- "$train" --batch 400
 expect "what would help a run that does not fit" 3 '39.20 GiB reserved, 11.76 GiB on the card: oom'
+# A program without layers: settings alone may make it fit.
+fitted() { run run --fit -g $card "${@:2}" -- "$VRAMCAST" dryrun -q --no-record -g $card -- "$train" --batch "$1"; }
+fitted 117; expect "run --fit leaves alone what fits" 0 '' 'its first 3 steps fit as they are; nothing was changed'
+fitted 118; expect "and does not start what nothing helps" 3 '' 'needs 11.79 GiB, the card has 11.76 GiB, and nothing that can be changed'
+fitted 118 --anyway; expect "unless it is told to" 1 '' 'out of memory'
 run fit --find budget -g $card -- "$train" --batch 4
 expect "no module to compute twice" 1 '' 'no module was seen to keep anything for a backward pass'
 finish

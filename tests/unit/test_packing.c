@@ -290,6 +290,111 @@ static void predecessors_share_the_place_of_their_heirs(void **state)
 	free(t.ev);
 }
 
+/* What is asked for in a private pool has no place in the plan, and counts. */
+static void private_pools_stay_out(void **state)
+{
+	const struct vc_event ev[] = {
+		{ .kind = VC_EV_HEAP_BLOCK, .flags = VC_EVF_LIVE, .id = 1, .size = 1000 },
+		{ .kind = VC_EV_HEAP_BLOCK, .flags = VC_EVF_LIVE | VC_EVF_FINAL, .id = 1, .size = 1000 },
+		{ .kind = VC_EV_HEAP_BLOCK, .id = 2, .size = 1000 },
+		{ .kind = VC_EV_ALLOC, .id = 3, .size = 9000, .device = 1 },
+		{ .kind = VC_EV_POOL_BEGIN, .id = 77, .stream = 5 },
+		{ .kind = VC_EV_ALLOC, .id = 10, .size = 4000, .stream = 5 },
+		{ .kind = VC_EV_ALLOC, .id = 11, .size = 100, .stream = 0 },
+		{ .kind = VC_EV_POOL_BEGIN, .id = 78, .stream = VC_STREAM_ALL },
+		{ .kind = VC_EV_ALLOC, .id = 12, .size = 2000, .stream = 0 },
+		{ .kind = VC_EV_FREE, .id = 10, .flags = VC_EVF_PENDING },
+		{ .kind = VC_EV_FREE_DONE, .id = 10 },
+		{ .kind = VC_EV_ALLOC, .id = 13, .size = 3000, .stream = 5 },
+		{ .kind = VC_EV_POOL_END, .id = 78 },
+		{ .kind = VC_EV_ALLOC, .id = 14, .size = 700, .stream = 0 },
+		{ .kind = VC_EV_ALLOC, .id = 15, .size = 8000, .stream = 5 },
+		{ .kind = VC_EV_POOL_END, .id = 77 },
+		{ .kind = VC_EV_ALLOC, .id = 16, .size = 5000, .stream = 5 },
+		{ .kind = VC_EV_ALLOC, .id = 17, .size = 0, .stream = 5 },
+	};
+	struct vc_trace t = { 0 };
+	struct vc_planned p;
+	struct vc_error err = { 0 };
+
+	(void)state;
+	assert_int_equal(vc_trace_append(&t, ev, sizeof(ev) / sizeof(*ev), &err), VC_OK);
+	assert_int_equal(vc_sequence_plan(&t, 0, 1, &p, &err), VC_OK);
+	assert_int_equal(p.requests, 8);
+	assert_int_equal(p.at_start, 1);
+	assert_int_equal(p.elsewhere, 4);
+	assert_int_equal(p.elsewhere_peak, 2048 + 3072 + 8192);
+	assert_int_equal(p.plan.n, 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(p.plan.request[i].size, ((uint64_t[]){ 1024, 512, 1024, 5120 })[i]);
+	vc_planned_fini(&p);
+	free(t.ev);
+}
+
+/* A stream is warmed up, what it does not keep is given back, and then all else begins. */
+static void what_stays_lies_below(void **state)
+{
+	enum { MIB = 1 << 20 };
+	const struct vc_event ev[] = {
+		{ .kind = VC_EV_ALLOC, .id = 1, .size = 3 * MIB, .stream = 9 },
+		{ .kind = VC_EV_ALLOC, .id = 2, .size = 2 * MIB, .stream = 9 },
+		{ .kind = VC_EV_ALLOC, .id = 3, .size = 7 * MIB, .stream = 9 },
+		{ .kind = VC_EV_ALLOC, .id = 4, .size = 1 * MIB, .stream = 9 },
+		{ .kind = VC_EV_FREE, .id = 1 },
+		{ .kind = VC_EV_FREE, .id = 3 },
+		{ .kind = VC_EV_TRIM },
+		{ .kind = VC_EV_ALLOC, .id = 5, .size = 6 * MIB, .stream = 0 },
+		{ .kind = VC_EV_FREE, .id = 5 },
+		{ .kind = VC_EV_ALLOC, .id = 6, .size = 5 * MIB, .stream = 0 },
+	};
+	struct vc_trace t = { 0 };
+	struct vc_planned p;
+	struct vc_error err = { 0 };
+
+	(void)state;
+	assert_int_equal(vc_trace_append(&t, ev, sizeof(ev) / sizeof(*ev), &err), VC_OK);
+	assert_int_equal(vc_sequence_plan(&t, 0, 1, &p, &err), VC_OK);
+	assert_int_equal(p.plan.areas, 2);
+	assert_int_equal(p.plan.area[0].stays, 3 * MIB);
+	assert_int_equal(p.plan.area[0].size, 14 * MIB);
+	assert_int_equal(p.plan.area[1].stays, 0);
+	assert_int_equal(p.plan.area[1].at, 14 * MIB);
+	assert_int_equal(p.plan.area[1].size, 6 * MIB);
+	assert_int_equal(p.plan.request[1].offset, 0);
+	assert_int_equal(p.plan.request[3].offset, 2 * MIB);
+	assert_int_equal(p.plan.request[0].offset + p.plan.request[2].offset, 3 * MIB + 3 * MIB +
+			 (p.plan.request[0].offset > p.plan.request[2].offset ? 7 : 3) * MIB);
+	assert_true(p.proven);
+	vc_planned_fini(&p);
+	free(t.ev);
+}
+
+/* What a step keeps for ever has no place that the next one could take. */
+static void what_grows_is_left_out(void **state)
+{
+	struct vc_trace t = { 0 };
+	struct vc_planned p;
+	struct vc_error err = { 0 };
+	uint64_t id = 0;
+
+	(void)state;
+	for (int step = 0; step < 8; step++)
+		for (uint64_t k = 1; k < 7; k++) {
+			struct vc_event ev[] = {
+				{ .kind = VC_EV_ALLOC, .id = ++id, .size = 4096 * k },
+				{ .kind = VC_EV_FREE, .id = id },
+			};
+
+			assert_int_equal(vc_trace_append(&t, ev, k == 3 ? 1 : 2, &err), VC_OK);
+		}
+	assert_int_equal(vc_sequence_plan(&t, 0, 1, &p, &err), VC_OK);
+	assert_int_equal(p.growing, 1);
+	assert_int_equal(p.growing_bytes, 3 * 4096);
+	assert_int_equal(p.bound, 6 * 4096);
+	vc_planned_fini(&p);
+	free(t.ev);
+}
+
 /* ---- files ---- */
 
 static char *text_of(const struct vc_memory_plan *p)
@@ -389,6 +494,9 @@ int main(void)
 		cmocka_unit_test(what_comes_twice_repeats),
 		cmocka_unit_test(one_step_is_planned_and_repeats),
 		cmocka_unit_test(predecessors_share_the_place_of_their_heirs),
+		cmocka_unit_test(private_pools_stay_out),
+		cmocka_unit_test(what_stays_lies_below),
+		cmocka_unit_test(what_grows_is_left_out),
 		cmocka_unit_test(a_plan_is_read_as_it_was_written),
 		cmocka_unit_test(a_block_across_what_stays_is_refused),
 		cmocka_unit_test(a_damaged_plan_is_refused),

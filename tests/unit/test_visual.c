@@ -6,6 +6,9 @@
 #include "common/io.h"
 #include "tests/support/svgcheck.h"
 #include "tests/support/synth.h"
+#include "tests/support/told.h"
+#include "visualize/ownergraph.h"
+#include "visualize/raster.h"
 #include "visualize/sink.h"
 #include "common/format.h"
 #include "visualize/spark.h"
@@ -195,6 +198,106 @@ static void a_line_of_text_shows_the_spike_too(void **unused)
 	assert_string_equal(vc_spark(&none, 10, true, line), "");
 }
 
+/* A terminal without UTF-8, one with colours, and both with and without a card. */
+static void a_terminal_gets_what_it_can_show(void **unused)
+{
+	static const char *const look[] = { "width=70,height=14,ascii=true", "width=70,height=14",
+					    "width=90,height=20,color=true",
+					    "width=90,height=20,color=true,ascii=true" };
+
+	(void)unused;
+	for (size_t k = 0; k < 8; k++) {
+		struct synth_options o = training;
+		o.capacity = k % 2 ? 17ull << 30 : 0;
+		o.oom = k % 2;
+		struct synth *s = synth_new(&o);
+		size_t n, high = 0;
+
+		free(s->r.info.trace);
+		s->r.info.trace = strdup("3 \xC2\xB7 4 \xC3\x97 5 \xC2\xB5s \xE6\xA8\xA1");
+		char *text = draw("braille", look[k / 2], &s->r, 1, &n);
+
+		for (size_t i = 0; i < n; i++)
+			high += (unsigned char)text[i] >= 0x80;
+		assert_int_equal(high > 0, !strstr(look[k / 2], "ascii"));
+		assert_true(high || strstr(text, "3 - 4 x 5 us ???"));
+		tell(text, n);
+		free(text);
+		synth_fini(s);
+	}
+	told_is("visual", "terminals");
+}
+
+/* Samples a second over a sweep, where the time of a step is known. */
+static void a_sweep_shows_how_fast_each_is(void **unused)
+{
+	static struct vc_result run[6];
+	struct synth *s = synth_new(&training);
+	size_t n;
+
+	(void)unused;
+	for (size_t i = 0; i < 6; i++) {
+		run[i] = s->r;
+		run[i].info.vary = "batch";
+		run[i].info.value = (double)(i + 1) * 8;
+		run[i].stats.peak_reserved = run[i].stats.peak_used = (uint64_t)(i + 1) << 30;
+		run[i].timing.step_ns = 100000000;
+		run[i].timing.samples = i ? (double)(i + 1) * 8 : 1.25;
+	}
+	char *text = draw("sweep", "theme=light", run, 6, &n);
+
+	assert_non_null(strstr(text, "samples per second"));
+	assert_non_null(strstr(text, ">12.5/s<"));
+	assert_non_null(strstr(text, ">480/s<"));
+	tell(text, n);
+	told_is("visual", "how fast");
+	free(text);
+	run[0].info.vary = run[1].info.vary = NULL;
+	text = draw("sweep", "theme=light", run, 2, &n);
+	assert_null(strstr(text, "samples per second"));
+	free(text);
+	synth_fini(s);
+}
+
+static void cells_are_halved_and_painted(void **unused)
+{
+	enum { F = VC_CELL_FREE };
+	uint8_t cell[] = { 1, 1, 0, F, F, 2, 0,
+			   3, 1, F, 0, F, F, F }, half[] = { 1, F, 2, 0, 3, F, F, F };
+	struct vc_raster g = { cell, 7, 2 };
+	struct vc_svg s = { 0 };
+
+	(void)unused;
+	assert_int_equal(vc_raster_runs(&g), 3 + 4);
+	vc_raster_halve(&g);
+	assert_int_equal(g.cols, 4);
+	assert_memory_equal(g.cell, half, sizeof(half));
+	assert_int_equal(vc_raster_runs(&g), 3 + 2);
+	vc_raster_paint(&g, &s, (struct vc_box){ 100, 50, 400, 80 }, 10);
+	vc_svg_raw(&s, "", 1);
+	assert_non_null(strstr(s.text, "<path class=\"hx\" d=\"M20 5h10v3h-10z"
+			       "M20 9h30v3h-30z\"/>"));
+	assert_int_equal(s.elements, 4);
+	vc_svg_fini(&s);
+}
+
+static void numbers_of_layers_become_a_star(void **unused)
+{
+	static const char *const name[][2] = { { "layers.12.attn", "layers.*.attn" },
+					       { "0.conv", "*.conv" }, { "h.3", "h.*" },
+					       { "conv1.bn2", "conv1.bn2" }, { "a.1x", "a.1x" },
+					       { "12.7", "*.*" }, { "", "" } };
+	char to[24];
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++) {
+		vc_own_collapse(name[i][0], to, sizeof(to));
+		assert_string_equal(to, name[i][1]);
+	}
+	vc_own_collapse("abcdefghij", to, 8);
+	assert_string_equal(to, "abcd");
+}
+
 static void hostile_names_stay_inside_the_text(void **unused)
 {
 	struct synth *s = synth_new(&training);
@@ -248,6 +351,10 @@ int main(void)
 		cmocka_unit_test(nothing_to_draw_is_said_in_a_valid_picture),
 		cmocka_unit_test(a_spike_of_one_event_keeps_its_height),
 		cmocka_unit_test(a_line_of_text_shows_the_spike_too),
+		cmocka_unit_test(a_terminal_gets_what_it_can_show),
+		cmocka_unit_test(a_sweep_shows_how_fast_each_is),
+		cmocka_unit_test(cells_are_halved_and_painted),
+		cmocka_unit_test(numbers_of_layers_become_a_star),
 		cmocka_unit_test(hostile_names_stay_inside_the_text),
 		cmocka_unit_test(sizes_and_times_read_as_people_write_them),
 	};

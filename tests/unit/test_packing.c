@@ -295,7 +295,8 @@ static void private_pools_stay_out(void **state)
 {
 	const struct vc_event ev[] = {
 		{ .kind = VC_EV_HEAP_BLOCK, .flags = VC_EVF_LIVE, .id = 1, .size = 1000 },
-		{ .kind = VC_EV_HEAP_BLOCK, .flags = VC_EVF_LIVE | VC_EVF_FINAL, .id = 1, .size = 1000 },
+		{ .kind = VC_EV_HEAP_BLOCK, .flags = VC_EVF_LIVE | VC_EVF_FINAL, .id = 1,
+		  .size = 1000 },
 		{ .kind = VC_EV_HEAP_BLOCK, .id = 2, .size = 1000 },
 		{ .kind = VC_EV_ALLOC, .id = 3, .size = 9000, .device = 1 },
 		{ .kind = VC_EV_POOL_BEGIN, .id = 77, .stream = 5 },
@@ -326,7 +327,8 @@ static void private_pools_stay_out(void **state)
 	assert_int_equal(p.elsewhere_peak, 2048 + 3072 + 8192);
 	assert_int_equal(p.plan.n, 4);
 	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(p.plan.request[i].size, ((uint64_t[]){ 1024, 512, 1024, 5120 })[i]);
+		assert_int_equal(p.plan.request[i].size,
+				 ((uint64_t[]){ 1024, 512, 1024, 5120 })[i]);
 	vc_planned_fini(&p);
 	free(t.ev);
 }

@@ -40,9 +40,11 @@ static void set(struct world *w)
 		 one = site(w->meta, "my \"own\"\\\nblock.py", 40, loop),
 		 other = site(w->meta, "block.py", 7, loop);
 	for (uint32_t i = 0; i < LAYERS; i++)
-		w->layer[i] = (struct vc_layer_cost){ .kept = (i + 1) * 100 * MIB, .ns = 1e6 * (i + 1),
+		w->layer[i] = (struct vc_layer_cost){ .kept = (i + 1) * 100 * MIB,
+						      .ns = 1e6 * (i + 1),
 						      .frame = i % 2 ? other : one,
-						      .low = i % 2 ? 7 : 40, .high = i % 2 ? 9 : 66 };
+						      .low = i % 2 ? 7 : 40,
+						      .high = i % 2 ? 9 : 66 };
 	for (size_t i = 0; i < CHOICES; i++) {
 		struct vc_recompute *p = &w->choice[i];
 
@@ -89,8 +91,8 @@ static char *said(const struct world *w, const struct vc_recompute_proof *proof,
 	return text;
 }
 
-static void assert_said(const struct world *w, const struct vc_recompute_proof *proof, size_t proofs,
-			const char *what)
+static void assert_said(const struct world *w, const struct vc_recompute_proof *proof,
+			size_t proofs, const char *what)
 {
 	char *text = said(w, proof, proofs);
 

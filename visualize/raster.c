@@ -36,7 +36,7 @@ void vc_raster_halve(struct vc_raster *g)
 
 	for (int y = 0; y < g->rows; y++)
 		for (int x = 0; x < cols; x++) {
-			const uint8_t *from = &g->cell[(size_t)y * (size_t)g->cols + (size_t)(2 * x)];
+			const uint8_t *from = g->cell + (size_t)y * (size_t)g->cols + 2 * x;
 			uint8_t a = from[0], b = 2 * x + 1 < g->cols ? from[1] : a;
 
 			if (a == VC_CELL_NONE || (a == VC_CELL_FREE && b != VC_CELL_NONE))

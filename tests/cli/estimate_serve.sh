@@ -47,6 +47,30 @@ for q in 'awq 4 128 0.51953125' 'gptq 8 128 1' 'fp8 0 0 1' 'nvfp4 0 0 0.5625'; d
 done
 sed 's/}$/, "quantization_config": {"quant_method": "secret"}}/' "$l/config.json" > "$TMP/m/q/config.json"
 run estimate "$TMP/m/q" --serve -g l4; expect "an unknown format is not guessed" 1 '' "how wide the weights are in 'secret' is not known; give --weights"
+for q in '"load_in_4bit": true 0.5625' '"load_in_8bit": true 1'; do
+	sed "s/}\$/, \"quantization_config\": {\"quant_method\": \"bitsandbytes\", ${q% *}}}/" "$l/config.json" > "$TMP/m/q/config.json"
+	run estimate "$TMP/m/q" --serve -g l4 --context 8192 --json
+	printf '%s %s\n' "$(weights)" "${q##* }" | awk '{ want = (8029995008 - 2 * 128256 * 4096) * $2 + 4 * 128256 * 4096; d = $1 / want - 1; exit !(d < 0.0001 && -d < 0.0001) }' && pass "bitsandbytes, ${q% *}" || fail "bitsandbytes, ${q% *}" "$(weights)" "$err"
+done
+
+# What each layer keeps, of four: half of them all tokens (16 x 2 x 8 heads x 128 x 2 bytes), the other two something else or nothing.
+keeps() { # WHAT GROUPS,LAYERS KIND JSON
+	mkdir -p "$TMP/m/k"
+	printf '{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 4, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 131072, %s}' "$4" > "$TMP/m/k/config.json"
+	run estimate "$TMP/m/k" --serve -g h100-80g-sxm --context 8192 --json
+	[ "$(printf '%s\n' "$out" | tr -d ' \n' | grep -o "\"kind\":\"$3\",\"count\":${2%,*},\"layers\":${2#*,}," | wc -l)" = 1 ] && pass "$1" || fail "$1" "$out" "$err"
+}
+states='"linear_num_key_heads": 16, "linear_num_value_heads": 32, "linear_key_head_dim": 128, "linear_value_head_dim": 128'
+keeps "layers by their names" 1,3 fullattention '"layer_types": ["full_attention", "full_attention", "full_attention", "mlp"]'
+keeps "moe keeps nothing" 1,2 fullattention '"layers_block_type": ["attention", "moe", "attention", "moe"]'
+keeps "windows by their names" 1,2 slidingwindow '"sliding_window": 1024, "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"]'
+keeps "chunks by their names" 1,1 chunks '"attention_chunk_size": 2048, "layer_types": ["chunked_attention", "full_attention", "full_attention", "full_attention"]'
+keeps "states by their names" 3,1 state "$states, \"layer_types\": [\"linear_attention\", \"linear_attention\", \"linear_attention\", \"full_attention\"]"
+keeps "three of four keep chunks" 3,1 chunks '"attention_chunk_size": 2048'
+keeps "states of Kimi, counted from one" 3,1 state '"linear_attn_config": {"kda_layers": [1, 2, 3], "full_attn_layers": [4], "num_heads": 32, "head_dim": 128, "short_conv_kernel_size": 4}'
+keeps "a pattern of numbers" 1,1 slidingwindow '"sliding_window": 1024, "hybrid_layer_pattern": [0, 0, 1, 0]'
+keeps "a pattern of letters" 1,1 fullattention '"mamba_num_heads": 32, "mamba_head_dim": 128, "hybrid_override_pattern": "M-*M"'
+keeps "each second" 1,2 slidingwindow '"sliding_window": 1024, "sliding_window_pattern": 2'
 
 # Verdicts.
 run estimate "$l" --serve -g h100-80g-sxm --context 8192 --users 16; expect "so many users fit" 0 'verdict +fits'

@@ -20,6 +20,19 @@ cat "$TMP"/part? | sort -t: -k2n > "$TMP/parts"; sort -t: -k2n "$TMP/one" > "$TM
 check "three shards together are the whole" cmp "$TMP/parts" "$TMP/sorted"
 SLURM_ARRAY_TASK_ID=12 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_MIN=10 "$VRAMCAST" sweep "$a" "$b" --vary 'batch=4,8,24' --vary 'conf=|expandable_segments:True' -g rtx4090 --shard auto > "$TMP/slurm"
 check "a Slurm array task finds its part" cmp "$TMP/slurm" "$TMP/part3"
+for v in JOB_COMPLETION_INDEX:JOB_COMPLETIONS PMIX_RANK:PMIX_SIZE OMPI_COMM_WORLD_RANK:OMPI_COMM_WORLD_SIZE SLURM_PROCID:SLURM_NTASKS; do
+	env ${v%:*}=1 ${v#*:}=3 "$VRAMCAST" sweep "$a" "$b" --vary 'batch=4,8,24' --vary 'conf=|expandable_segments:True' -g rtx4090 --shard auto > "$TMP/auto"
+	check "so does one that ${v%:*} numbers" cmp "$TMP/auto" "$TMP/part2"
+done
+run sweep "$a" --vary gpu=l4 --shard auto; expect "no scheduler is asked where there is none" 2 '' 'no array index in the environment'
+run sweep "$a" --vary gpu=l4 --shard 3/2; expect "a third part of two" 2 '' '--shard 3/2: write I/N with I from 1 to N'
+export PMI_RANK=2 PMI_SIZE=2; run sweep "$a" --vary gpu=l4 --shard auto; unset PMI_RANK PMI_SIZE
+expect "a rank beyond the last" 2 '' '--shard: part 3 of 2'
+for v in context=0,1GiB used=0,2GiB fraction=0.5,1 'x=|checkpoint:every=1' torch=2.0,2.6 model=torch,direct capacity=20GiB,30GiB; do
+	run sweep "$a" -g l4 --vary "$v"; expect "of one recording ${v%%=*} can be varied" 0 '^{"id":1,'
+	check "and that makes a difference: ${v%%=*}" test "$(sed 's/^{"id":[01],"vary":{[^}]*}//' "$TMP/out" | sort -u | wc -l)" = 2
+done
+run sweep "$a" -g l4 -m torch -m cupy --vary capacity=20GiB,30GiB; expect "two models" 2 '' '-m: a sweep takes one model'
 head -n 2 "$TMP/one" > "$TMP/r.jsonl"; printf '{"id":2,"torn' >> "$TMP/r.jsonl"
 run sweep "$a" "$b" --vary 'batch=4,8,24' --vary 'conf=|expandable_segments:True' -g rtx4090 --resume -o "$TMP/r.jsonl"
 check "an interrupted sweep goes on where it stopped" cmp "$TMP/r.jsonl" "$TMP/one"

@@ -68,7 +68,14 @@ for c in $("$VRAMCAST" help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
 	"$VRAMCAST" help "$c" | sed -nE 's/^  (-., |    )--([a-z0-9-]*).*/\2/p' | grep -vxE 'quiet|verbose|color' | sort > "$TMP/help"
 	"$VRAMCAST" manpage "$c" | sed -n 's/^\.B .*\\-\\-\([a-z0-9\\-]*\)\\fR.*/\1/p' | tr -d '\\' | sort > "$TMP/man"
 	check "the manual page of $c has the same options" cmp "$TMP/help" "$TMP/man"
+	"$VRAMCAST" "$c" --help > "$TMP/man"; "$VRAMCAST" help "$c" | head -n "$(wc -l < "$TMP/man")" > "$TMP/help" # which has lists behind
+	check "$c --help says the same" cmp "$TMP/help" "$TMP/man"
 done
+"$VRAMCAST" help | sed -n 's/^  \([a-z]*\) .*/\1/p' | sort > "$TMP/help"
+run manpage; printf '%s\n' "$out" | sed -n 's/^\.B vramcast \([a-z]*\)$/\1/p' | sort > "$TMP/man"
+check "the first manual page names the same commands" cmp "$TMP/help" "$TMP/man"
+run list settings; expect "settings, and since when" 0 '^  expandable_segments:True +PyTorch 2.1 on$'
+run mcp now; expect "mcp takes no arguments" 2 '' "mcp takes nothing \('now'\)"
 for s in bash zsh fish; do run completions $s; expect "completions for $s" 0 'vramcast'; done
 "$VRAMCAST" completions bash > "$TMP/c.sh"; check "the bash completion parses" bash -n "$TMP/c.sh"
 if [ -e /dev/full ]; then

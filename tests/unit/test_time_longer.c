@@ -168,11 +168,12 @@ static void what_does_not_repeat_is_not_lengthened(void **unused)
 	assert_false(done);
 	assert_int_equal(r.p.n, n);
 	over(&r);
-	/* What holds two of them, as a schedule of two stages takes them together, is no odd number. */
+	/* Two that a schedule of two stages takes together are no odd number. */
 	for (uint64_t want = 4; want < 8; want++) {
 		train(&r, 4, true);
 		n = r.p.begin[STEPS] - r.p.begin[2];
-		assert_int_equal(vc_profile_lengthen(&r.p, r.meta, 8, 6 + want, 2, &done, &err), VC_OK);
+		assert_int_equal(vc_profile_lengthen(&r.p, r.meta, 8, 6 + want, 2, &done, &err),
+				 VC_OK);
 		assert_int_equal(done, want % 2 == 0);
 		assert_int_equal(r.p.begin[STEPS] - r.p.begin[2],
 				 n + (done ? (want - 2) / 2 * (2 * LAYERS + 2) : 0));
@@ -190,7 +191,8 @@ static void rank(struct rank *r, int number, unsigned wait, bool all)
 
 	snprintf(joined, sizeof(joined), "collective bf16 0 67108864 67108864 2 %d 7 2", number);
 	snprintf(seldom, sizeof(seldom), "collective bf16 0 67108864 67108864 2 %d 8 2", number);
-	snprintf(sample, sizeof(sample), "collective bf16 0 1073741824 1073741824 4 %d 9 4", number);
+	snprintf(sample, sizeof(sample), "collective bf16 0 1073741824 1073741824 4 %d 9 4",
+		 number);
 	snprintf(sent, sizeof(sent), "collective - 0 1048576 1048576 2 %d 5 %d", number, !number);
 	begin(r, number);
 	for (int k = 0; k <= STEPS; k++) { /* the last one ends the one before */
@@ -217,8 +219,9 @@ static void what_two_take(bool all, unsigned wait, const uint64_t ranks[VC_SHARE
 
 	rank(&a, 0, wait, all);
 	rank(&b, 1, 0, all);
-	assert_int_equal(vc_profiles_within((struct vc_player[]){ { &a.p, a.meta }, { &b.p, b.meta } },
-					    2, ranks, ns, &err), VC_OK);
+	const struct vc_player both[] = { { &a.p, a.meta }, { &b.p, b.meta } };
+
+	assert_int_equal(vc_profiles_within(both, 2, ranks, ns, &err), VC_OK);
 	over(&a);
 	over(&b);
 }

@@ -1,0 +1,44 @@
+#!/bin/sh
+# changes.sh - every transform with each of its parameters, every allocator, release and setting, on recordings of several
+# kinds: all are answered, and what they say is what it was.
+. tests/support/tap.sh
+changes='fraction:f=0.5|fraction:f=0.3,instead=true|empty_cache:at=iterations|empty_cache:at=phases|empty_cache:at=switches
+share:processes=3|share:processes=2,each=1GiB,context=1GiB,mode=aligned|share:processes=3,mode=optimal|awake|window:iterations=1|window:from=500,to=1500
+accumulate:micro=3|optimizer:to=sgd|optimizer:to=adam8bit,block=128|optimizer:to=adam,step=foreach,element=2|optimizer:to=adafactor|optimizer:to=lion,step=loop
+optimizer:to=momentum,step=fused|optimizer:to=amsgrad|optimizer:to=rmsprop|optimizer:to=adagrad|optimizer:to=lamb|optimizer:to=muon|optimizer:to=adafactor_hf|optimizer:to=lion8bit
+precision|precision:to=bf16|precision:bound=low|precision:bound=high,loss=float,eval=float|precision:act=0.5
+zero:stage=1,ranks=4|zero:stage=2,ranks=4,overlap=true|zero:stage=3,ranks=8,live=1000000|zero:stage=2,offload=optimizer|zero:stage=3,offload=all,prefetch=1000
+ddp:ranks=4|ddp:bucket=5,view=true|ddp:rebuild=false,bound=high|ddp:bound=low
+fsdp:ranks=4|fsdp:ranks=4,version=1|fsdp:wrap=whole|fsdp:reshard=false|fsdp:version=2,root=true,mixed=true|fsdp:bound=low|fsdp:bound=high
+lora:rank=16|lora:targets=0.5,bound=low|lora:element=2,bound=high|qlora|qlora:double=false,rank=64
+checkpoint|checkpoint:every=2|checkpoint:stride=2|checkpoint:least=1MiB|checkpoint:first=1,count=2|checkpoint:layers=0/2|checkpoint:all=true|checkpoint:last=false|checkpoint:bound=low|checkpoint:bound=high
+leak:steps=50|tail_batch:share=0.25|mixture:low=0.4,high=1.5,steps=8|mixture:shares=0.5/1/1.5,bound=high|offload|offload:least=4MiB,after=5
+tp:ranks=2|tp:ranks=4,sequence=true,element=2|pp:ranks=2|pp:ranks=4,stage=1,micro=2|pp:ranks=2,stage=1,micro=16'
+confs='
+expandable_segments:True
+max_split_size_mb:64
+garbage_collection_threshold:0.6
+roundup_power2_divisions:4
+max_split_size_mb:128,max_non_split_rounding_mb:40
+backend:cudaMallocAsync'
+# One run a line, so that what is refused is a line as well.
+printf '%s\n' "$changes" | tr '|' '\n' | sed 's/.*/{"x":"&","gpu":"rtx3060-12g"}/' > "$TMP/changes"
+for torch in 2.0 2.4 2.7 2.11; do for capacity in 300MiB 1GiB 40GiB; do
+	printf '%s\n' "$confs" | sed "s/.*/{\"conf\":\"&\",\"torch\":\"$torch\",\"capacity\":\"$capacity\"}/"
+done; done > "$TMP/settings"
+for model in $("$VRAMCAST" list models | sed -n 's/^  \([a-z][a-z0-9_-]*\) .*/\1/p'); do for capacity in 300MiB 1GiB 40GiB; do
+	printf '{"model":"%s","capacity":"%s"}\n' $model $capacity
+done; done > "$TMP/allocators"
+R=tests/recordings
+answered() { # LIST RECORDING LEAST : of so many runs at least LEAST are answered
+	run sweep --json "$2" --scenarios "$TMP/$1"
+	n=$(printf '%s\n' "$out" | grep -c '"verdict":"')
+	[ "$(printf '%s\n' "$out" | wc -l)" = "$(wc -l < "$TMP/$1")" ] && [ "$n" -ge "$3" ] && pass "$1 of ${2##*/}: $n are answered" ||
+		fail "$1 of ${2##*/}: $n are answered, $3 were" "$rc" "$err" "$(printf '%s\n' "$out" | grep -v verdict)"
+}
+for f in $R/gpt.vct $R/h100/resnet-4.vct $R/h100/unet-4.vct $R/encoder.vct; do
+	answered changes $f 60
+	answered settings $f 75
+	answered allocators $f 20
+done
+finish

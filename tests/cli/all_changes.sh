@@ -29,9 +29,14 @@ done; done > "$TMP/settings"
 for model in $("$VRAMCAST" list models | sed -n 's/^  \([a-z][a-z0-9_-]*\) .*/\1/p'); do for capacity in 300MiB 1GiB 40GiB; do
 	printf '{"model":"%s","capacity":"%s"}\n' $model $capacity
 done; done > "$TMP/allocators"
+"$VRAMCAST" gpus --json | sed -n 's/^ *"name": "\(.*\)",$/{"gpu":"\1"}/p' > "$TMP/cards"
+for batch in 2 20 48; do for gpu in t4 h100-80g-sxm; do
+	for x in '' precision:to=bf16; do printf '{"batch":%d,"gpu":"%s","x":"%s"}\n' $batch $gpu "$x"; done
+done; done > "$TMP/values"
 R=tests/recordings
 answered() { # LIST RECORDING LEAST : of so many runs at least LEAST are answered
-	run sweep --json "$2" --scenarios "$TMP/$1"
+	# shellcheck disable=SC2086
+	run sweep --json $2 --scenarios "$TMP/$1"
 	n=$(printf '%s\n' "$out" | grep -c '"verdict":"')
 	[ "$(printf '%s\n' "$out" | wc -l)" = "$(wc -l < "$TMP/$1")" ] && [ "$n" -ge "$3" ] && pass "$1 of ${2##*/}: $n are answered" ||
 		fail "$1 of ${2##*/}: $n are answered, $3 were" "$rc" "$err" "$(printf '%s\n' "$out" | grep -v verdict)"
@@ -40,5 +45,9 @@ for f in $R/gpt.vct $R/h100/resnet-4.vct $R/h100/unet-4.vct $R/encoder.vct; do
 	answered changes $f 60
 	answered settings $f 75
 	answered allocators $f 20
+done
+answered cards $R/h100/unet-4.vct 40
+for p in gpt llama lstm_packed moe style superres t5 transformer_xl unet vit; do
+	answered values "$R/h100/$p-4.vct@batch=4 $R/h100/$p-12.vct@batch=12" 10
 done
 finish

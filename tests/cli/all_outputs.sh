@@ -1,0 +1,43 @@
+#!/bin/sh
+# all_outputs.sh - recordings of several kinds in every picture and format, and what each command that takes one says of them:
+# what is written is what it was.
+. tests/support/tap.sh
+R=tests/recordings S=tests/snapshots
+extension() {
+	case $1 in
+	braille|flame_text) echo txt ;; owners_dot) echo dot ;; html|csv|jsonl|json|folded|pprof|minimalloc|pickle) echo "$1" ;;
+	perfetto) echo pftrace ;; chrome) echo trace ;; openmetrics) echo prom ;; markdown) echo md ;; junit) echo xml ;; *) echo svg ;;
+	esac
+}
+sinks=$("$VRAMCAST" list sinks | sed -n 's/^  \([a-z_]*\) .*/\1/p')
+written() { # RECORDING OPTION...
+	bad=
+	for s in $sinks; do
+		run plot "$@" -t "$s" -o "$TMP/$s.$(extension "$s")"
+		[ "$rc" = 0 ] && [ -s "$TMP/$s.$(extension "$s")" ] || bad="$bad $s: $err"
+	done
+	[ -z "$bad" ] && pass "$* in every format" || fail "$* in every format" "$bad"
+}
+written $S/streams.pickle.gz
+written $S/graphs-expandable.pickle.gz --capacity 30MiB
+written $R/h100/unet-4.vct -g rtx3060-12g --capacity 500MiB
+written traces/lm-train-ctx128.vct -g a100-40g-sxm -x accumulate:micro=2
+
+answered() { # RECORDING
+	bad=
+	for c in info sim tune plan dump; do for as in "" --json; do
+		[ "$c $as" != "dump --json" ] || continue
+		# shellcheck disable=SC2086
+		run $c $as "$1"
+		[ "$rc" = 0 ] || [ "$rc" = 3 ] || [ "$rc" = 6 ] || bad="$bad $c $as: $err"
+	done; done
+	[ -z "$bad" ] && pass "$1: what commands say" || fail "$1: what commands say" "$bad"
+}
+for f in $S/streams.pickle.gz $S/graphs-expandable.pickle.gz $S/torch-2.13.py.pickle.gz $R/h100/moe-4.vct $R/h100/compiled.vct \
+	$R/h100/scaler.vct $R/leak-blocks.vct $R/leak-graph.vct $R/fraction.vct $R/first-step.vct $R/devices.vct traces/decomfl.vct; do answered $f; done
+for p in gpt moe unet; do
+	run diff --json $R/h100/$p-4.vct $R/h100/$p-12.vct; expect "$p: what differs" 0
+	run diff $R/h100/$p-4.vct $R/h100/$p-12.vct -o "$TMP/diff.svg"; expect "$p: for people" 0
+	run ranks --json $R/h100/$p-4.vct $R/h100/$p-12.vct $R/h100/$p-24.vct; expect "$p: as ranks" 0
+done
+finish

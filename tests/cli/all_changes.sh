@@ -50,4 +50,16 @@ answered cards $R/h100/unet-4.vct 40
 for p in gpt llama lstm_packed moe style superres t5 transformer_xl unet vit; do
 	answered values "$R/h100/$p-4.vct@batch=4 $R/h100/$p-12.vct@batch=12" 10
 done
+# Servers: pages, prompts in parts, and caches that are too small.
+served() { # RELEASE... : each with caches and steps of several sizes
+	n=0
+	for release; do for page in 1 16 64; do for tokens in 300 2048; do for seqs in 12 256; do
+		[ "$page ${release%=*}" != "1 --vllm" ] || continue
+		run serve examples/requests.jsonl "$release" --block-size $page --blocks $((24000 / page)) --max-num-batched-tokens $tokens --max-num-seqs $seqs --json
+		{ [ "$rc" = 0 ] || [ "$rc" = 3 ]; } && n=$((n + 1))
+	done; done; done; done
+	[ $n -ge 10 ] && pass "$1 and other releases: $n are answered" || fail "$1 and other releases: $n are answered" "$err"
+}
+served --vllm=0.10 --vllm=0.18 --vllm=0.24 --vllm=0.33
+served --sglang=0.5 --sglang=0.5.10 --sglang=0.5.23
 finish

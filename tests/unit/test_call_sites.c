@@ -83,11 +83,26 @@ static void where_most_lines_fit_they_decide(void **unused)
 	vc_trace_fini(&b);
 }
 
+/* The line behind the loss stayed where it was: one of all blocks still fits by its line. */
+static void where_few_lines_fit_their_order_decides(void **unused)
+{
+	struct vc_trace a = steps(2, 0, false), b = steps(4, 3, false);
+
+	(void)unused;
+	for (size_t i = 0; i < b.meta->frames; i++)
+		if (b.meta->frame[i].line == 18)
+			b.meta->frame[i].line = 15;
+	assert_int_equal(shared(&a, &b, false), LAYERS * IN_LAYER + 1);
+	vc_trace_fini(&a);
+	vc_trace_fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_added_above_move_no_place),
 		cmocka_unit_test(where_most_lines_fit_they_decide),
+		cmocka_unit_test(where_few_lines_fit_their_order_decides),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

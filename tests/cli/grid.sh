@@ -21,6 +21,8 @@ check "runs, changes and what is best" test "$(json "len(d['runs']), len(d['chan
 grid --vary batch=4,500 --json -- "$train" --batch {batch}
 check "what does not fit is run with more memory" test "$(json "d['runs'][1]['verdict'], d['runs'][1]['peak_reserved'] > 12 << 30")" = "oom True"
 grid --exit-code verdict --vary batch=4,500 -- "$train" --batch {batch}; expect "--exit-code verdict" 3 ' oom '
+rm -f "$RUNS"; run dryrun -g a100-40g-sxm -g a100-80g-sxm -o several.vct -- "$train" --batch 4
+expect "a run that is recorded answers for all cards of its class" 0 '' 'a100-40g-sxm .* fits +a100-80g-sxm$'; ran "it is run once" 1
 rm -f "$RUNS"
 grid --env WORKSPACE=0,64 --conf '' --conf max_split_size_mb:64 -- "$train" --batch 2
 expect "variables and settings are a grid" 0 '^ *max_split_size_mb:64 +64 .* fits'; ran "of four runs" 4
@@ -111,7 +113,5 @@ for bad in "--vary batch" "--vary =2" "--env X=" "--vary a=1 --vary a=2" "--pack
 	grid $bad -- "$train" --batch 2; expect "dryrun $bad" 2 '' 'write NAME=A,B|given twice'
 done
 grid --vary other=2 -- "$train" --batch 2; expect "a value that stands nowhere" 2 '' '\{other\} stands nowhere in the command line'
-rm -f "$RUNS"; run dryrun -g a100-40g-sxm -g a100-80g-sxm -o several.vct -- "$train" --batch 4
-expect "a run that is recorded answers for all cards of its class" 0 '' 'a100-40g-sxm .* fits +a100-80g-sxm$'; ran "it is run once" 1
 run dryrun -g t4 -g l4 --vary batch=2 -- "$train" --batch {batch}; expect "one card" 2 '' 'several runs play one card'
 finish

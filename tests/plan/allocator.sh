@@ -12,6 +12,8 @@ export VRAMCAST_NULL_TOTAL=8589934592 VRAMCAST_NULL_CONTEXT=0
 run run --learn "$TMP/a.vcp" -- "$bin"
 expect "a plan is learned from a run without one" 0 'overlaps 0, refused 0' 'a.vcp: 1220 requests, an arena of .*repeated'
 check "and that none was is not said" sh -c '! grep -q "nothing was learned" "$1"' - "$TMP/err"
+run run --learn "$TMP/no folder/a.vcp" -- "$bin"; expect "a plan that cannot be written is a failure, whatever the program says" 125 '' 'no folder/a.vcp'
+run run --learn "$TMP/a2.vcp" -- sh -c "\"$bin\"; exit 9"; expect "else the code is the program's" 9
 run run --learn "$TMP/none.vcp" -- true; expect "of a program without PyTorch nothing is learned" 0 '' 'nothing was learned'
 run run --plan "$TMP/a.vcp" --check -- "$bin"
 expect "all of the same program is served from it" 0 'overlaps 0, refused 0' '1220 of 1220 requests served'

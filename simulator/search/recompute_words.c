@@ -303,39 +303,6 @@ void vc_recompute_say(struct vc_emit *e, const struct vc_recompute_search *q,
 
 /* ---- for the hook ---- */
 
-struct text { char *at; size_t n, cap; };
-
-static void put(struct text *t, const char *what)
-{
-	size_t n = strlen(what);
-
-	if (t->n + n < t->cap)
-		memcpy(t->at + t->n, what, n + 1);
-	t->n += n;
-}
-
-static void put_number(struct text *t, const char *before, uint64_t v)
-{
-	char number[32];
-
-	snprintf(number, sizeof(number), "%s%llu", before, (unsigned long long)v);
-	put(t, number);
-}
-
-static void put_string(struct text *t, const char *s)
-{
-	char one[3] = "";
-
-	put(t, "\"");
-	for (; *s; s++) {
-		one[0] = *s == '"' || *s == '\\' ? '\\' : *s;
-		one[1] = *s == '"' || *s == '\\' ? *s : '\0';
-		if ((unsigned char)*s >= ' ')
-			put(t, one);
-	}
-	put(t, "\"");
-}
-
 static bool same_site(const struct vc_layer_cost *x, const struct vc_layer_cost *y,
 		      const struct vc_meta *m)
 {
@@ -343,45 +310,65 @@ static bool same_site(const struct vc_layer_cost *x, const struct vc_layer_cost 
 	       m->frame[x->frame].file == m->frame[y->frame].file;
 }
 
+/* A site of many layers, which no layer before k has; the last iteration of a loop reaches beyond
+ * it. */
+static bool is_new_site(const struct vc_layer_costs *c, const struct vc_meta *m, size_t k)
+{
+	size_t alike = 0;
+
+	for (size_t j = 0; j < c->n; j++) {
+		bool same = same_site(&c->at[j], &c->at[k], m);
+
+		if (same && j < k)
+			return false;
+		alike += same;
+	}
+	return 4 * alike >= c->n;
+}
+
+static void put_spec(struct vc_emit *e, const struct vc_layer_costs *c, const struct vc_meta *m,
+		     const bool *take)
+{
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_array(e, "take", NULL);
+	for (size_t k = 0; k < c->n; k++)
+		if (take[k])
+			vc_emit_uint(e, NULL, NULL, k);
+	vc_emit_end(e);
+	vc_emit_uint(e, "of", NULL, c->n);
+	vc_emit_array(e, "sites", NULL);
+	for (size_t k = 0; k < c->n; k++)
+		if (is_new_site(c, m, k)) {
+			vc_emit_array(e, NULL, NULL);
+			vc_emit_text(e, NULL, NULL, m->string[m->frame[c->at[k].frame].file]);
+			vc_emit_uint(e, NULL, NULL, c->at[k].low);
+			vc_emit_uint(e, NULL, NULL, c->at[k].high);
+			vc_emit_end(e);
+		}
+	vc_emit_end(e);
+	vc_emit_end(e);
+}
+
 bool vc_recompute_spec_of(const struct vc_layer_costs *c, const struct vc_meta *m, const bool *take,
 			  char *buf, size_t n)
 {
-	struct text t = { .at = buf, .cap = n };
-	const char *comma = "";
+	bool known = c->named;
+	struct vc_emit *e = NULL;
+	char *text = NULL;
+	size_t length = n;
 
-	if (!c->named)
-		return false;
-	put(&t, "{\"take\": [");
 	for (size_t k = 0; k < c->n; k++)
-		if (take[k]) {
-			put_number(&t, comma, k);
-			comma = ", ";
-		}
-	put_number(&t, "], \"of\": ", c->n);
-	put(&t, ", \"sites\": [");
-	comma = "[";
-	for (size_t k = 0; k < c->n; k++) {
-		bool had = false;
-		size_t alike = 0;
-
-		if (!c->at[k].frame || c->at[k].frame >= m->frames)
-			return false;
-		for (size_t j = 0; j < c->n; j++) {
-			bool same = same_site(&c->at[j], &c->at[k], m);
-			had |= same && j < k;
-			alike += same;
-		}
-		if (had || 4 * alike < c->n) /* the last turn of a loop reaches beyond it */
-			continue;
-		put(&t, comma);
-		put_string(&t, m->string[m->frame[c->at[k].frame].file]);
-		put_number(&t, ", ", c->at[k].low);
-		put_number(&t, ", ", c->at[k].high);
-		put(&t, "]");
-		comma = ", [";
+		known = known && c->at[k].frame && c->at[k].frame < m->frames;
+	if (known)
+		e = vc_emit_file(NULL, VC_EMIT_JSONL, NULL);
+	if (e) {
+		put_spec(e, c, m, take);
+		text = vc_emit_take(e, &length, NULL);
 	}
-	put(&t, "]}");
-	return t.n < n;
+	if (text && length < n)
+		memcpy(buf, text, length + 1);
+	free(text);
+	return text && length < n;
 }
 
 bool vc_recompute_spec(const struct vc_recompute_search *q, const struct vc_meta *m, size_t i,

@@ -290,6 +290,18 @@ static void predecessors_share_the_place_of_their_heirs(void **state)
 	free(t.ev);
 }
 
+static struct vc_planned planned(const struct vc_event *ev, size_t n)
+{
+	struct vc_trace t = { 0 };
+	struct vc_planned p;
+	struct vc_error err = { 0 };
+
+	assert_int_equal(vc_trace_append(&t, ev, n, &err), VC_OK);
+	assert_int_equal(vc_sequence_plan(&t, 0, 1, &p, &err), VC_OK);
+	free(t.ev);
+	return p;
+}
+
 /* What is asked for in a private pool has no place in the plan, and counts. */
 static void private_pools_stay_out(void **state)
 {
@@ -314,13 +326,9 @@ static void private_pools_stay_out(void **state)
 		{ .kind = VC_EV_ALLOC, .id = 16, .size = 5000, .stream = 5 },
 		{ .kind = VC_EV_ALLOC, .id = 17, .size = 0, .stream = 5 },
 	};
-	struct vc_trace t = { 0 };
-	struct vc_planned p;
-	struct vc_error err = { 0 };
+	struct vc_planned p = planned(ev, sizeof(ev) / sizeof(*ev));
 
 	(void)state;
-	assert_int_equal(vc_trace_append(&t, ev, sizeof(ev) / sizeof(*ev), &err), VC_OK);
-	assert_int_equal(vc_sequence_plan(&t, 0, 1, &p, &err), VC_OK);
 	assert_int_equal(p.requests, 8);
 	assert_int_equal(p.at_start, 1);
 	assert_int_equal(p.elsewhere, 4);
@@ -330,7 +338,6 @@ static void private_pools_stay_out(void **state)
 		assert_int_equal(p.plan.request[i].size,
 				 ((uint64_t[]){ 1024, 512, 1024, 5120 })[i]);
 	vc_planned_fini(&p);
-	free(t.ev);
 }
 
 /* A stream is warmed up, what it does not keep is given back, and then all else begins. */
@@ -349,13 +356,9 @@ static void what_stays_lies_below(void **state)
 		{ .kind = VC_EV_FREE, .id = 5 },
 		{ .kind = VC_EV_ALLOC, .id = 6, .size = 5 * MIB, .stream = 0 },
 	};
-	struct vc_trace t = { 0 };
-	struct vc_planned p;
-	struct vc_error err = { 0 };
+	struct vc_planned p = planned(ev, sizeof(ev) / sizeof(*ev));
 
 	(void)state;
-	assert_int_equal(vc_trace_append(&t, ev, sizeof(ev) / sizeof(*ev), &err), VC_OK);
-	assert_int_equal(vc_sequence_plan(&t, 0, 1, &p, &err), VC_OK);
 	assert_int_equal(p.plan.areas, 2);
 	assert_int_equal(p.plan.area[0].stays, 3 * MIB);
 	assert_int_equal(p.plan.area[0].size, 14 * MIB);
@@ -368,7 +371,6 @@ static void what_stays_lies_below(void **state)
 			 (p.plan.request[0].offset > p.plan.request[2].offset ? 7 : 3) * MIB);
 	assert_true(p.proven);
 	vc_planned_fini(&p);
-	free(t.ev);
 }
 
 /* What a step keeps for ever has no place that the next one could take. */

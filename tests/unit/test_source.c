@@ -2,12 +2,9 @@
 /* test_source.c - recognising files, parameters in names, traces in memory, profiles. */
 #include "tests/support/test.h"
 
-#include <unistd.h>
-
 #include "common/map.h"
 #include "simulator/replay/transform.h"
-
-static char path[300];
+#include "tests/support/temp_path.h"
 
 static void put_file(const char *text)
 {
@@ -219,23 +216,6 @@ static void the_map_keeps_what_was_put(void **unused)
 		}
 	}
 	vc_map_fini(&m);
-}
-
-static int make_path(void **state)
-{
-	const char *tmp = getenv("TMP");
-	int fd;
-
-	(void)state;
-	snprintf(path, sizeof(path), "%s/vc-source-XX" "XX" "XX", tmp ? tmp : "/tmp");
-	fd = mkstemp(path);
-	return fd < 0 ? -1 : close(fd);
-}
-
-static int drop_path(void **state)
-{
-	(void)state;
-	return unlink(path);
 }
 
 int main(void)

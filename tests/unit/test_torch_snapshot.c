@@ -3,10 +3,9 @@
  * exact. */
 #include "tests/support/test.h"
 
-#include <unistd.h>
-
 #include "simulator/replay/source.h"
 #include "tests/support/snapshot_writer.h"
+#include "tests/support/temp_path.h"
 
 #define MIB (1LL << 20)
 
@@ -19,8 +18,6 @@ struct shot {
 	int64_t first_us;       /* 0: events without times */
 	int expandable;
 };
-
-static char path[300];
 
 static void write_lines(struct pw *w, const struct shot *s, size_t d)
 {
@@ -654,23 +651,6 @@ static void a_cut_or_foreign_pickle_is_one_sentence(void **unused)
 	assert_int_not_equal(read_bytes(&w, &t, &err), 0);
 	assert_non_null(strstr(err.message, "no memory snapshot"));
 	free(w.at);
-}
-
-static int make_path(void **state)
-{
-	const char *tmp = getenv("TMP");
-	int fd;
-
-	(void)state;
-	snprintf(path, sizeof(path), "%s/vc-snap-XX" "XX" "XX", tmp ? tmp : "/tmp");
-	fd = mkstemp(path);
-	return fd < 0 ? -1 : close(fd);
-}
-
-static int drop_path(void **state)
-{
-	(void)state;
-	return unlink(path);
 }
 
 int main(void)

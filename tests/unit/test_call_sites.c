@@ -90,8 +90,8 @@ static void where_few_lines_fit_their_order_decides(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < b.meta->frames; i++)
-		if (b.meta->frame[i].line == 18)
-			b.meta->frame[i].line = 15;
+		if (b.meta->frame[i].line == 18 || b.meta->frame[i].line == 43)
+			b.meta->frame[i].line -= 3;
 	assert_int_equal(shared(&a, &b, false), LAYERS * IN_LAYER + 1);
 	vc_trace_fini(&a);
 	vc_trace_fini(&b);

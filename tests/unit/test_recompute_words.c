@@ -169,7 +169,8 @@ static void layers_are_pasted_as_ranges(void **unused)
 static void the_hook_is_told_which_modules(void **unused)
 {
 	static const char whole[] = "{\"take\":[0,1,2,4],\"of\":5,\"sites\":"
-				    "[[\"my \\\"own\\\"\\\\\\nblock.py\",40,66],[\"block.py\",7,9]]}\n";
+				    "[[\"my \\\"own\\\"\\\\\\nblock.py\",40,66],"
+				    "[\"block.py\",7,9]]}\n";
 	struct world w;
 	char spec[sizeof(whole)];
 

@@ -21,7 +21,7 @@ OPERAND = r"\*?[\w.\[\]]+(?:->[\w.\[\]]+)*"
 
 
 def is_same(code, at, following):
-    """a < b ? a : b, a > b ? a - b : b - a, a < 0 ? -a : a, and if (a > b) b = a: where both are equal they do the same."""
+    """a < b ? a : b, a > b ? a - b : b - a or 0, a < 0 ? -a : a, and if (a > b) b = a: where both are equal they do the same."""
     a, b = re.search(rf"(?:^|[(,=?:] ?|return ){OPERAND}$", code[:at]), re.match(f" [<>]=? ({OPERAND})", code[at:])
     if not a or not b:
         return False
@@ -29,7 +29,8 @@ def is_same(code, at, following):
     if rest == ")":
         return following in (f"{a} = {b};", f"{b} = {a};")
     x, y = re.escape(a), re.escape(b)
-    same = f"{x} : {y}|{y} : {x}|{x} - {y} : {y} - {x}" + (f"|-{x} : {x}|{x} : -{x}" if b == "0" else "")
+    same = f"{x} : {y}|{y} : {x}|{x} - {y} : (?:{y} - {x}|0)|0 : (?:{x} - {y}|{y} - {x})"
+    same += f"|-{x} : {x}|{x} : -{x}" if b == "0" else ""
     return bool(re.match(rf" \? (?:{same})(?:$|[;),]| >)", rest))
 
 

@@ -35,7 +35,7 @@ tap_text() { # ARGS...: what the last run said and wrote
 		LC_ALL=C sed "s|$TMP|TMP|g; s|$tap_root|TREE|g; s|$tap_version|VERSION|g"
 }
 tap_said() {
-	case $1 in sim|export|info|estimate|explain|fit|plot|serve|sweep|dump|help|diff|report|epoch|ranks|plan|tune|reduce|list|schema) ;; *) return ;; esac
+	case $1 in sim|export|info|estimate|explain|fit|plot|serve|sweep|dump|help|diff|report|epoch|ranks|plan|tune|reduce|list|schema|completions|manpage|gpus) ;; *) return ;; esac
 	case " $* " in *" -- "*|*" /bin/"*|*" /usr/"*) return ;; esac
 	case $* in
 	*"$TMP"*|*"$tap_root"*|*\\*|*"

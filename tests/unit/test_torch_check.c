@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_torch_check.c - the model's own invariants: a sound heap has them, and each kind of damage is
+/* test_torch_check.c - the model's own invariants: a sound heap has them, each kind of damage is
  * noticed. */
 #include "tests/support/model_world.h"
 

@@ -555,7 +555,8 @@ struct vc_record *vc_fold_records(struct vc_fold *f, uint64_t time_ns, size_t *n
 			b[k++] = &f->block[i];
 	if (!o.nomem) {
 		qsort(b, k, sizeof(struct block *), by_block);
-		memcpy(s, f->segment, f->segments * sizeof(*s));
+		if (f->segments)
+			memcpy(s, f->segment, f->segments * sizeof(*s));
 		qsort(s, f->segments, sizeof(*s), by_segment);
 		emit_heap(&o, s, join_runs(s, f->segments), b, k);
 		emit_rest(f, &o);

@@ -263,7 +263,8 @@ static void pools(void **state)
 	    r(VC_EV_SEGMENT_ALLOC, 0x200000, 2 * MIB), block(0x200000, 1, 512, 5),
 	    r(VC_EV_SEGMENT_ALLOC, 0x400000, 2 * MIB), block(0x400000, 1, 512, 6),
 	    of(r(VC_EV_SEGMENT_ALLOC, 0x600000, 2 * MIB), 1), of(block(0x600000, 1, 512, 5), 1),
-	    of(pool(VC_EV_POOL_CREATE, 3, 1, 0), 2), pool(VC_EV_POOL_CREATE, 9, 9, 0),
+	    of(pool(VC_EV_POOL_CREATE, 3, 1, 0), 2), pool(VC_EV_POOL_CREATE, 2, 1, 0),
+	    pool(VC_EV_POOL_CREATE, 9, 9, 0),
 	    pool(VC_EV_POOL_RELEASE, 9, 9, 0));
 	expect(f, "segment at200000 n200000 x3 s5 r1 f1\n"
 		  "block at200000 n1 x200 s5 f4 t200000\n"
@@ -274,14 +275,14 @@ static void pools(void **state)
 		  "segment d1 at600000 n200000 s5 f1\n"
 		  "block d1 at600000 n1 x200 s5 f4 t600000\n"
 		  "block d1 at600200 s5\n"
-		  "create x7 fa0\ncreate x7 fa0\ncreate d2 at3 x1\n"
+		  "create x7 fa0\ncreate x7 fa0\ncreate d2 at3 x1\ncreate at2 x1\n"
 		  "begin x7 sffffffffffffffff\nbegin at3 x1 s5\n");
 	PUT(f, pool(VC_EV_POOL_END, 0, 7, 0), pool(VC_EV_POOL_RELEASE, 0, 7, 0),
 	    pool(VC_EV_POOL_RELEASE, 0, 7, 0), r(VC_EV_SEGMENT_FREE, 0x600000, 0),
 	    r(VC_EV_SEGMENT_FREE, 0x400000, 0), r(VC_EV_FREE, 0x400000, 0),
 	    of(r(VC_EV_FREE, 0x600000, 0), 1), r(VC_EV_FREE, 0x200000, 0));
 	expect(f, "segment at200000 n200000 x3 s5 r1 f1\nblock at200000 s5\n"
-		  "create x7 fa0\ncreate d2 at3 x1\nbegin at3 x1 s5\n");
+		  "create x7 fa0\ncreate d2 at3 x1\ncreate at2 x1\nbegin at3 x1 s5\n");
 	vc_fold_free(f);
 }
 

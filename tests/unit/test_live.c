@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_live.c - when memory runs out: runs that grow, runs that only look so. */
+/* test_live.c - when memory runs out: runs that grow, runs that only look so; what a recorder says
+ * of a process while it runs. */
+#define _GNU_SOURCE
 #include "tests/support/test.h"
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "tracer/live.h"
 
 enum { MIB = 1 << 20, N = 64 };
+#define SECOND_NS 1000000000u
 
 static uint64_t seed;
 
@@ -74,12 +80,124 @@ static void only_looks_so(void **state)
 	assert_true(vc_live_left(peak, floor, N, 4000ull * MIB, &growth) < 0);
 }
 
+enum { OLD = 64, NEW = 128, FILE_AT = 256, NAME_AT = 300 }; /* in the text area */
+
+/* A journal with two call stacks. */
+static struct vc_journal_reader *make_journal(const char *path, struct vc_journal *j)
+{
+	char *text = calloc(1, vc_text_size(0));
+	const struct vc_journal_frame old = { 0, NAME_AT, FILE_AT, 12 },
+				      new = { 0, NAME_AT, NAME_AT, 7 };
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	*j = (struct vc_journal){ .magic = VC_JOURNAL_MAGIC, .version = VC_JOURNAL_VERSION,
+		.header_bytes = sizeof(*j), .pid = 4711, .text_at = { VC_JOURNAL_HEAD },
+		.chunks = 1, .text_used = 1000, .start_mono_ns = 500 };
+	memcpy(text + OLD, &old, sizeof(old));
+	memcpy(text + NEW, &new, sizeof(new));
+	strcpy(text + FILE_AT, "/home/me/train.py");
+	strcpy(text + NAME_AT, "forward");
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, j, sizeof(*j), 0), sizeof(*j));
+	assert_int_equal(pwrite(fd, text, vc_text_size(0), (off_t)VC_JOURNAL_HEAD),
+			 vc_text_size(0));
+	close(fd);
+	free(text);
+	return vc_journal_open(path, false, &(struct vc_error){ 0 });
+}
+
+static void put(struct vc_live *l, uint8_t kind, uint64_t at, uint64_t mib, uint32_t text,
+		uint64_t reserved, uint64_t now)
+{
+	struct vc_record rec = { .kind = kind, .addr = at, .extra = mib * MIB, .text = text,
+				 .reserved = reserved * MIB, .time_ns = now };
+
+	if (kind == VC_EV_DEVICE_SAMPLE) {
+		rec.addr = at * MIB;
+		rec.size = mib * MIB;
+	}
+	rec.flags = kind == VC_EV_MARK ? VC_MARK_STEP : 0;
+	vc_live_put(l, &rec);
+}
+
+/* In each step 2 MiB of one site stay, 1 MiB of another; 10 MiB are given back before its end. */
+static void run_steps(struct vc_live *l, uint64_t now, uint64_t n)
+{
+	for (uint64_t k = 0; k < n; k++) {
+		put(l, VC_EV_ALLOC, 1000 + k, 2, OLD, 0, now);
+		put(l, VC_EV_ALLOC, 2000 + k, 10, OLD, 160, now);
+		put(l, VC_EV_ALLOC, 3000 + k, 1, NEW, 0, now);
+		put(l, VC_EV_FREE, 2000 + k, 10, 0, 140, now);
+		put(l, VC_EV_MARK, 0, 0, 0, 0, now += SECOND_NS / 2);
+	}
+}
+
+static void page(void **state)
+{
+	static struct vc_journal j;
+	char path[64], top[80];
+	struct vc_journal_reader *r;
+	struct vc_live_page seen;
+	struct vc_live *l;
+	uint64_t now = 500;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/test_live-%ld", (long)getpid());
+	snprintf(top, sizeof(top), "%s" VC_LIVE_SUFFIX, path);
+	r = make_journal(path, &j);
+	assert_non_null(r);
+	l = vc_live_new(path, &j, 3);
+	put(l, VC_EV_ALLOC, 1, 100, 0, 150, now);
+	put(l, VC_EV_ALLOC, 1, 90, 0, 0, now);           /* at the same place: in its stead */
+	put(l, VC_EV_FREE, 2, 5, 0, 0, now);             /* nobody knows it */
+	put(l, VC_EV_DEVICE_SAMPLE, 200, 400, 0, 0, now); /* 200 are free: 350 can be reserved */
+	put(l, VC_EV_ALLOC, 3, 1, 0, 0, now + SECOND_NS);
+	assert_int_equal(vc_live_page(l)->steps, 0);
+	put(l, VC_EV_ALLOC, 3, 1, 0, 0, now + SECOND_NS + 1);
+	assert_int_equal(vc_live_page(l)->steps, 1);     /* seconds, as long as nothing is marked */
+	assert_false(vc_live_page(l)->marked);
+	put(l, VC_EV_FREE, 3, 0, 0, 120, now + SECOND_NS + 2);
+	run_steps(l, now, 20);
+	vc_live_show(l, r);
+	assert_true(vc_live_read(top, &seen));
+	assert_memory_equal(&seen.growing, &vc_live_page(l)->growing,
+			    sizeof(seen) - offsetof(struct vc_live_page, growing));
+	assert_int_equal(seen.pid, 4711);
+	assert_int_equal(seen.rank, 3);
+	assert_true(seen.marked);
+	assert_int_equal(seen.steps, 20);
+	assert_int_equal(seen.seconds_a_step * 1000, 475); /* from the first mark on */
+	assert_int_equal(seen.allocated, 150 * MIB);
+	assert_int_equal(seen.peak_allocated, 160 * MIB);
+	assert_int_equal(seen.reserved, 140 * MIB);
+	assert_int_equal(seen.peak_reserved, 160 * MIB);
+	assert_int_equal(seen.free, 200 * MIB);
+	assert_int_equal(seen.total, 400 * MIB);
+	assert_int_equal(seen.floor, 149 * MIB);
+	assert_int_equal(seen.peak, 160 * MIB);
+	assert_int_equal(seen.growth, 3 * MIB);
+	assert_int_equal(seen.left, (350 - 160) / 3);
+	assert_int_equal(seen.growing, 2);
+	assert_int_equal(seen.site[0].growth, 2 * MIB);
+	assert_int_equal(seen.site[0].bytes, 40 * MIB);
+	assert_string_equal(seen.site[0].name, "train.py:12 forward");
+	assert_int_equal(seen.site[1].growth, MIB);
+	assert_int_equal(seen.site[1].bytes, 20 * MIB);
+	assert_string_equal(seen.site[1].name, "forward:7 forward");
+	vc_live_free(l);
+	assert_int_equal(access(top, F_OK), -1);
+	assert_false(vc_live_read(top, &seen));
+	vc_journal_close(r);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(grows),
 		cmocka_unit_test(grows_unevenly),
 		cmocka_unit_test(only_looks_so),
+		cmocka_unit_test(page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,6 +131,13 @@ static const char *text_at(struct vc_journal_reader *r, uint32_t offset, uint32_
 	return r->text[k] + (offset - vc_text_start(k));
 }
 
+void vc_journal_hold(struct vc_journal_reader *r)
+{
+	uint32_t left, used = atomic_load_explicit(&r->j->text_used, memory_order_acquire);
+
+	text_at(r, used ? used - 1 : 0, &left);
+}
+
 const char *vc_journal_text(struct vc_journal_reader *r, uint32_t offset)
 {
 	uint32_t left;

@@ -181,6 +181,8 @@ struct vc_journal_reader *vc_journal_open(const char *path, bool writable, struc
 void vc_journal_close(struct vc_journal_reader *r); /* NULL is fine */
 struct vc_journal *vc_journal_header(struct vc_journal_reader *r);
 const char *vc_journal_text(struct vc_journal_reader *r, uint32_t offset); /* never NULL */
+/* Maps all texts that are there, so that the file may be removed. */
+void vc_journal_hold(struct vc_journal_reader *r);
 bool vc_journal_frame(struct vc_journal_reader *r, uint32_t offset, struct vc_journal_frame *out);
 /* The value of a fact, or NULL; copied into buf. */
 const char *vc_journal_fact(struct vc_journal_reader *r, const char *key, char *buf, size_t n);

@@ -36,7 +36,7 @@ $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 TRACE_TESTS := $(BUILD)/tests/tracer
 TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst forks attached stop_at.so hook_cost null/libc10.so steps still_clock.so \
 	libcupti_standin.so cupti_client cupti_profiler torch/lib/libc10.so torch/lib/libcudart.so.12 \
-	torch/lib/libc10_cuda.so torch/lib/client torch/lib/rank torch/lib/train torch/lib/modules torch/lib/libcudnn.so.9 torch/lib/convolve)
+	torch/lib/libc10_cuda.so torch/lib/client torch/lib/rank torch/lib/train torch/lib/modules torch/lib/hooks torch/lib/libcudnn.so.9 torch/lib/convolve)
 TRACE_SCRIPTS := $(filter-out lib.sh,$(notdir $(wildcard tests/tracer/*.sh)))
 TESTS += $(sort $(foreach t,$(TRACE_SCRIPTS),$(if $(filter check_% bench_%,$(t)),,tests/tracer/$(t))))
 BENCHES += tests/tracer/bench_stacks.sh tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh tests/tracer/bench_tools.sh
@@ -75,7 +75,7 @@ $(TRACE_TORCH)/libc10_cuda.so: tests/tracer/torch_standin/c10_cuda.c $(TRACE_TOR
 		common/torch_layout.c $(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 -lpthread
 $(TRACE_TORCH)/convolve: TRACE_CUDNN = $(TRACE_TORCH)/libcudnn.so.9
 $(TRACE_TORCH)/convolve: $(TRACE_TORCH)/libcudnn.so.9
-$(addprefix $(TRACE_TORCH)/,client rank train convolve modules): $(TRACE_TORCH)/%: tests/tracer/torch_standin/%.c $(TRACE_TORCH)/libc10_cuda.so
+$(addprefix $(TRACE_TORCH)/,client rank train convolve modules hooks): $(TRACE_TORCH)/%: tests/tracer/torch_standin/%.c $(TRACE_TORCH)/libc10_cuda.so
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN' -o $@ $< common/torch_layout.c $(TRACE_TORCH)/libc10_cuda.so \
 		$(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 $(TRACE_CUDNN) -lpthread -ldl

@@ -181,6 +181,7 @@ static int seal_now(struct vc_stream *s, const char *path, int tell)
 	struct vc_trace_file f = { 0 };
 	struct vc_error err = { 0 };
 
+	vc_journal_hold(s->reader);
 	if (vc_flight_hold(s->flight) < 0 || write(tell, "", 1) != 1 ||
 	    vc_trace_file_init(&f, &err) < 0 ||
 	    vc_trace_file_begin(&f, strdup(path), ".seal", &err) < 0)
@@ -192,8 +193,8 @@ static int seal_now(struct vc_stream *s, const char *path, int tell)
 	return f.stopped != NULL;
 }
 
-/* What is kept becomes a trace of its own, NAME.WORD.vct, while the recording goes on. The files of
- * the ring may go as soon as the other process has opened them. */
+/* What is kept becomes a trace of its own, NAME.WORD.vct, while the recording goes on. The journal
+ * and the files of the ring may go as soon as the other process has opened them. */
 static void seal(struct vc_stream *s, const char *word)
 {
 	struct vc_seal new = { .word = word };

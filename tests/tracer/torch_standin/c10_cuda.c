@@ -2,9 +2,12 @@
 /* c10_cuda.c - a stand-in for libc10_cuda.so: an object behind the real symbol whose vtable has the
  * shape of one version of PyTorch (STANDIN_TORCH: minor version), and an allocator that behaves as
  * the real one where the tracer looks: reports under its lock, segments from cudaMalloc, frees that
- * wait for the events of other streams, scopes with a filter. */
+ * wait for the events of other streams, in a scope for its end, too. STANDIN_EXPANDABLE: segments
+ * are mapped by functions of the driver, which it asks for by "name", by "version", or keeps in a
+ * "table". STANDIN_SHIFT: what it returns is so many bytes behind what it reports. */
 #include "tests/tracer/torch_standin/standin.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,15 +22,17 @@ enum {
 	EVENTS_AT = 0x1000,
 	DEVICE = 1 /* CUDA, 0 */
 };
-enum { FREE, LIVE, WAITS };
+enum { FREE, LIVE, LATE, WAITS }; /* LATE: its events are recorded when no scope is left */
+enum { USES = 4 };
 
-struct block { uint64_t at, size; int state; uint64_t used_by, event; };
+struct block { uint64_t at, size, used_by[USES], event[USES]; int state, uses, waits; };
 
 static struct {
 	pthread_mutex_t lock;
 	struct block block[BLOCKS];
 	int n;
-	uint64_t segment, left, allocated, reserved, events;
+	uint64_t segment, left, allocated, reserved, events, mapped; /* mapped: bytes */
+	int scopes, minor;
 	int64_t made[2], freed[2], peak; /* blocks and bytes; bytes */
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -41,12 +46,20 @@ int cudaMalloc(void **p, size_t n);
 int cudaFree(void *p);
 int cudaEventRecord(void *event, void *stream);
 int cudaEventQuery(void *event);
+int cudaEventSynchronize(void *event);
+int cudaGetDriverEntryPoint(const char *name, void **p, unsigned long long flags, void *found);
+int cudaGetDriverEntryPointByVersion(const char *name, void **p, unsigned version,
+				     unsigned long long flags, void *found);
 int cudaMallocAsync(void **p, size_t n, void *stream);
 int cudaFreeAsync(void *p, void *stream);
 void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *p, int64_t n, size_t total,
 							   size_t reserved, uint16_t device);
 void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t n, size_t total, size_t reserved,
 							uint16_t device);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void *p, int64_t n, int64_t total,
+							   int64_t reserved, uint16_t device);
+void _ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE(int64_t n, int64_t total,
+							 int64_t reserved, uint16_t device);
 int _ZN3c104cuda28device_count_ensure_non_zeroEv(void);
 struct standin_stream _ZN3c104cuda20getCurrentCUDAStreamEa(int8_t device);
 void *_ZNK3c104cuda10CUDAStream6streamEv(const struct standin_stream *s);
@@ -72,12 +85,33 @@ void standin_set_stream(int64_t id)
 
 /* ---- the allocator; with the lock held ---- */
 
+static void record_events(struct block *b)
+{
+	b->state = WAITS;
+	b->waits = b->uses;
+	for (int k = 0; k < b->uses; k++) {
+		b->event[k] = EVENTS_AT + g.events++ % 60000;
+		cudaEventRecord((void *)(uintptr_t)b->event[k],
+				(void *)(uintptr_t)b->used_by[k]);
+	}
+}
+
 static void process_events(void)
 {
 	for (int i = 0; i < g.n; i++)
-		if (g.block[i].state == WAITS &&
-		    cudaEventQuery((void *)(uintptr_t)g.block[i].event) == 0)
-			g.block[i].state = FREE;
+		if (g.block[i].state == LATE && !g.scopes)
+			record_events(&g.block[i]);
+	for (int i = 0; i < g.n; i++) {
+		struct block *b = &g.block[i];
+
+		for (int k = 0; b->state == WAITS && k < b->uses; k++)
+			if (b->event[k] && cudaEventQuery((void *)(uintptr_t)b->event[k]) == 0) {
+				b->event[k] = 0;
+				b->waits--;
+			}
+		if (b->state == WAITS && !b->waits)
+			b->state = FREE;
+	}
 }
 
 static struct block *find_free(uint64_t size)
@@ -91,6 +125,67 @@ static struct block *find_free(uint64_t size)
 /* Of the program, where it has one, as a pool may have an allocator of its own. */
 void *standin_segment(size_t n) __attribute__((weak));
 
+/* ---- expandable segments ---- */
+
+static struct { /* as long as the table of 2.6, and some */
+	void *first[5];
+	int (*create)(uint64_t *, size_t, const void *, unsigned long long);
+	void *second[5];
+	int (*unmap)(uint64_t, size_t);
+	void *third[11];
+	int (*access)(uint64_t, size_t, const void *, size_t);
+} driver;
+void *_ZN3c104cuda9DriverAPI3getEv(void);
+
+static const char *expandable(void)
+{
+	return getenv("STANDIN_EXPANDABLE");
+}
+
+static void ask_for(const char *name, void *function)
+{
+	void *h, *p = NULL;
+
+	if (!strcmp(expandable(), "name")) {
+		cudaGetDriverEntryPoint(name, &p, 0, NULL);
+	} else if (!strcmp(expandable(), "version")) {
+		cudaGetDriverEntryPointByVersion(name, &p, 12000, 0, NULL);
+	} else {
+		h = dlopen("libcuda.so.1", RTLD_NOW);
+		p = h ? dlsym(h, name) : NULL;
+	}
+	memcpy(function, &p, sizeof(p));
+}
+
+static void ask_driver(void)
+{
+	if (!expandable() || driver.create)
+		return;
+	ask_for("cuMemCreate", &driver.create);
+	ask_for("cuMemUnmap", &driver.unmap);
+	ask_for("cuMemSetAccess", &driver.access);
+}
+
+void *_ZN3c104cuda9DriverAPI3getEv(void)
+{
+	ask_driver();
+	return &driver;
+}
+
+/* A piece behind the last one; a peer may use it, too. */
+static void *map(uint64_t size)
+{
+	const int own[] = { 1, 0, 3 }, peer[] = { 1, 1, 3 }; /* CUmemAccessDesc */
+	uint64_t at = 0x400000000000 + g.mapped, handle;
+
+	ask_driver();
+	if (driver.create(&handle, size, NULL, 0) || driver.access(at, size, own, 1) ||
+	    driver.access(at, size, peer, 1))
+		return NULL;
+	g.mapped += size;
+	return (void *)(uintptr_t)at;
+}
+
 static struct block *carve(uint64_t size)
 {
 	void *p;
@@ -99,7 +194,8 @@ static struct block *carve(uint64_t size)
 		uint64_t want = size > SEGMENT ? size : SEGMENT;
 
 		p = standin_segment ? standin_segment(want) : NULL;
-		if (!p && cudaMalloc(&p, want) != 0)
+		p = !p && expandable() ? map(want) : p;
+		if (!p && (expandable() || cudaMalloc(&p, want) != 0))
 			return NULL;
 		g.segment = (uint64_t)(uintptr_t)p;
 		g.left = want;
@@ -111,6 +207,21 @@ static struct block *carve(uint64_t size)
 	g.segment += size;
 	g.left -= size;
 	return &g.block[g.n++];
+}
+
+static int minor(void)
+{
+	return g.minor;
+}
+
+static void report(void *p, int64_t bytes)
+{
+	if (minor() <= 1)
+		_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(
+			p, bytes, (int64_t)g.allocated, (int64_t)g.reserved, DEVICE);
+	else
+		_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(p, bytes, g.allocated,
+								     g.reserved, DEVICE);
 }
 
 static void *take(size_t n)
@@ -128,14 +239,16 @@ static void *take(size_t n)
 		b = carve(size);
 	if (b) {
 		b->state = LIVE;
-		b->used_by = 0;
+		b->uses = 0;
 		p = (void *)(uintptr_t)b->at;
 		g.allocated += size;
 		g.made[0]++;
 		g.made[1] += (int64_t)size;
 		g.peak = (int64_t)g.allocated > g.peak ? (int64_t)g.allocated : g.peak;
-		_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(p, (int64_t)size, g.allocated,
-								     g.reserved, DEVICE);
+		report(p, (int64_t)size);
+	} else if (minor() <= 1) {
+		_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE(
+			(int64_t)size, (int64_t)g.allocated, (int64_t)g.reserved, DEVICE);
 	} else {
 		_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE((int64_t)size, g.allocated,
 								    g.reserved, DEVICE);
@@ -152,16 +265,13 @@ void standin_free(void *p)
 
 		if (b->at != (uintptr_t)p || b->state != LIVE)
 			continue;
-		b->state = b->used_by ? WAITS : FREE;
-		if (b->used_by) {
-			b->event = EVENTS_AT + g.events++ % 60000;
-			cudaEventRecord((void *)(uintptr_t)b->event, (void *)(uintptr_t)b->used_by);
-		}
+		b->state = !b->uses ? FREE : g.scopes ? LATE : WAITS;
+		if (b->state == WAITS)
+			record_events(b);
 		g.allocated -= b->size;
 		g.freed[0]++;
 		g.freed[1] += (int64_t)b->size;
-		_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
-			p, -(int64_t)b->size, g.allocated, g.reserved, DEVICE);
+		report(p, -(int64_t)b->size);
 		break;
 	}
 	pthread_mutex_unlock(&g.lock);
@@ -171,9 +281,11 @@ void standin_free(void *p)
 
 static struct standin_pointer allocate(void *self, size_t n)
 {
-	void *p = take(n);
+	const char *shift = getenv("STANDIN_SHIFT");
+	char *p = take(n);
 
 	(void)self;
+	p += p && shift ? atoi(shift) : 0;
 	return (struct standin_pointer){ p, VC_FUNCTION(standin_free), p, DEVICE };
 }
 
@@ -194,11 +306,69 @@ static void use(void *self, void *const *data, struct standin_stream s)
 {
 	(void)self;
 	pthread_mutex_lock(&g.lock);
-	for (int i = 0; i < g.n; i++)
-		if (g.block[i].at == (uintptr_t)*data && g.block[i].state == LIVE)
-			g.block[i].used_by =
-				(uint64_t)(uintptr_t)_ZNK3c104cuda10CUDAStream6streamEv(&s);
+	for (int i = 0; i < g.n; i++) {
+		struct block *b = &g.block[i];
+		uint64_t handle = (uint64_t)(uintptr_t)_ZNK3c104cuda10CUDAStream6streamEv(&s);
+		int k = 0;
+
+		if (b->at != (uintptr_t)*data || b->state != LIVE)
+			continue;
+		while (k < b->uses && b->used_by[k] != handle)
+			k++;
+		if (k == b->uses && k < USES)
+			b->used_by[b->uses++] = handle;
+	}
 	pthread_mutex_unlock(&g.lock);
+}
+
+static void raw_delete(void *self, void *p)
+{
+	(void)self;
+	standin_free(p);
+}
+
+/* Scopes of all pools and devices are one here. */
+static uint64_t pool_begin(void)
+{
+	pthread_mutex_lock(&g.lock);
+	g.scopes++;
+	pthread_mutex_unlock(&g.lock);
+	return 0;
+}
+
+static uint64_t pool_end(void)
+{
+	pthread_mutex_lock(&g.lock);
+	g.scopes -= g.scopes > 0;
+	pthread_mutex_unlock(&g.lock);
+	return 0;
+}
+
+/* Waits for all events, as to empty the cache does; what is mapped goes piece by piece. */
+static uint64_t trim(void)
+{
+	int live = 0;
+
+	pthread_mutex_lock(&g.lock);
+	for (int i = 0; i < g.n; i++) {
+		struct block *b = &g.block[i];
+
+		for (int k = 0; b->state == WAITS && k < b->uses; k++)
+			if (b->event[k])
+				cudaEventSynchronize((void *)(uintptr_t)b->event[k]);
+		b->state = b->state == WAITS ? FREE : b->state;
+		live += b->state != FREE;
+	}
+	for (uint64_t i = 1; !live && i <= (g.mapped + SEGMENT - 1) / SEGMENT; i++) {
+		uint64_t at = i * SEGMENT < g.mapped ? i * SEGMENT : 0; /* the first one last */
+
+		driver.unmap(0x400000000000 + at,
+			     g.mapped - at < SEGMENT ? g.mapped - at : SEGMENT);
+	}
+	if (!live && g.mapped)
+		g.n = 0, g.left = g.mapped = g.reserved = 0;
+	pthread_mutex_unlock(&g.lock);
+	return 0;
 }
 
 static void *deleter(void *self)
@@ -237,13 +407,6 @@ static uint64_t nothing(void)
 	return 0;
 }
 
-static int minor(void)
-{
-	const char *v = getenv("STANDIN_TORCH");
-
-	return v ? atoi(v) : 9;
-}
-
 int _ZN3c104cuda28device_count_ensure_non_zeroEv(void)
 {
 	return 1;
@@ -251,8 +414,10 @@ int _ZN3c104cuda28device_count_ensure_non_zeroEv(void)
 
 __attribute__((constructor)) static void load(void)
 {
-	const struct vc_torch_slots *s = vc_torch_slots(minor());
+	const char *v = getenv("STANDIN_TORCH");
+	const struct vc_torch_slots *s = vc_torch_slots(v ? atoi(v) : 9);
 
+	g.minor = v ? atoi(v) : 9;
 	for (int i = 0; i < SLOTS; i++)
 		table[2 + i] = VC_FUNCTION(nothing);
 	table[2 + 2] = VC_FUNCTION(allocate);
@@ -260,6 +425,10 @@ __attribute__((constructor)) static void load(void)
 	table[2 + s->raw_alloc_with_stream] = VC_FUNCTION(raw_alloc_with_stream);
 	table[2 + s->use] = VC_FUNCTION(use);
 	table[2 + s->deleter] = VC_FUNCTION(deleter);
+	table[2 + s->raw_delete] = VC_FUNCTION(raw_delete);
+	table[2 + s->pool_begin] = VC_FUNCTION(pool_begin);
+	table[2 + s->pool_end] = VC_FUNCTION(pool_end);
+	table[2 + s->trim] = VC_FUNCTION(trim);
 	table[2 + s->stats] = VC_FUNCTION(stats);
 	table[2 + s->reset_peaks] = VC_FUNCTION(reset_peaks);
 	object.vptr = table + 2;
@@ -281,6 +450,12 @@ void *standin_allocate(size_t n)
 
 	*(void **)&f = v[2];
 	return f(self, n).data;
+}
+
+/* An event of the program's own, by a library of PyTorch's. */
+void standin_event(void *event, void *stream)
+{
+	cudaEventRecord(event, stream);
 }
 
 /* As the backend of that name: each tensor a call of the runtime's, from 2.14 on a second one

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef int cuda_error;
 enum { BLOCKS = 65536, EVENTS = 65536, NO_MEMORY = 2, NOT_READY = 600 };
@@ -30,13 +31,19 @@ cuda_error cudaMemGetInfo(size_t *available, size_t *total);
 cuda_error cudaGetDevice(int *device);
 cuda_error cudaEventRecord(void *event, void *stream);
 cuda_error cudaEventQuery(void *event);
+cuda_error cudaEventSynchronize(void *event);
 cuda_error cudaEventCreateWithFlags(void **event, unsigned flags);
 cuda_error cudaEventDestroy(void *event);
 cuda_error cudaStreamBeginCapture(void *stream, int mode);
 cuda_error cudaStreamEndCapture(void *stream, void *graph);
+cuda_error cuMemCreate(uint64_t *handle, size_t size, const void *how, unsigned long long flags);
 cuda_error cuMemSetAccess(uint64_t at, size_t size, const void *desc, size_t count);
 cuda_error cuMemUnmap(uint64_t at, size_t size);
 cuda_error cuMemAddressFree(uint64_t at, size_t size);
+cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned long long flags,
+				   void *found);
+cuda_error cudaGetDriverEntryPointByVersion(const char *name, void **p, unsigned version,
+					    unsigned long long flags, void *found);
 
 static uint64_t all(void)
 {
@@ -80,15 +87,67 @@ cuda_error cudaFree(void *p)
 	return r;
 }
 
-/* The driver's, as a library that is linked with it calls them. */
-cuda_error cuMemSetAccess(uint64_t at, size_t size, const void *desc, size_t count)
+/* The driver's, as a library that is linked with it calls them, and as one that asks for them. */
+static cuda_error create(uint64_t *handle, size_t size, const void *how, unsigned long long flags)
+{
+	(void)how;
+	*handle = size;
+	return flags || size > all() ? NO_MEMORY : 0;
+}
+
+static cuda_error set_access(uint64_t at, size_t size, const void *desc, size_t count)
 {
 	return at && size && desc && count ? 0 : 1;
 }
 
-cuda_error cuMemUnmap(uint64_t at, size_t size)
+static cuda_error unmap(uint64_t at, size_t size)
 {
 	return at && size ? 0 : 1;
+}
+
+cuda_error cuMemCreate(uint64_t *handle, size_t size, const void *how, unsigned long long flags)
+{
+	return create(handle, size, how, flags);
+}
+
+cuda_error cuMemSetAccess(uint64_t at, size_t size, const void *desc, size_t count)
+{
+	return set_access(at, size, desc, count);
+}
+
+cuda_error cuMemUnmap(uint64_t at, size_t size)
+{
+	return unmap(at, size);
+}
+
+static cuda_error look_up(const char *name, void **p)
+{
+	cuda_error (*c)(uint64_t *, size_t, const void *, unsigned long long) = create;
+	cuda_error (*a)(uint64_t, size_t, const void *, size_t) = set_access;
+	cuda_error (*u)(uint64_t, size_t) = unmap;
+
+	*p = NULL;
+	if (!strcmp(name, "cuMemCreate"))
+		memcpy(p, &c, sizeof(c));
+	else if (!strcmp(name, "cuMemSetAccess"))
+		memcpy(p, &a, sizeof(a));
+	else if (!strcmp(name, "cuMemUnmap"))
+		memcpy(p, &u, sizeof(u));
+	return *p ? 0 : 500; /* cudaErrorSymbolNotFound */
+}
+
+cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned long long flags,
+				   void *found)
+{
+	(void)found;
+	return flags ? 1 : look_up(name, p);
+}
+
+cuda_error cudaGetDriverEntryPointByVersion(const char *name, void **p, unsigned version,
+					    unsigned long long flags, void *found)
+{
+	(void)found;
+	return flags || version < 12000 ? 1 : look_up(name, p);
 }
 
 cuda_error cuMemAddressFree(uint64_t at, size_t size)
@@ -179,6 +238,11 @@ cuda_error cudaEventQuery(void *event)
 	int before = g.asked[(uintptr_t)event % EVENTS]++;
 	pthread_mutex_unlock(&g.lock);
 	return before >= (s ? atoi(s) : 1) ? 0 : NOT_READY;
+}
+
+cuda_error cudaEventSynchronize(void *event)
+{
+	return !event;
 }
 
 cuda_error cudaEventCreateWithFlags(void **event, unsigned flags)

@@ -19,6 +19,8 @@ void standin_free(void *p);
 /* Reports of memory that reached PyTorch, and what they said is allocated, summed. */
 extern _Atomic long standin_reports, standin_totals;
 void standin_set_stream(int64_t id); /* of the calling thread */
+void standin_profiled(size_t n); /* of the host, reported to a profiler and given back */
+void standin_event(void *event, void *stream); /* recorded by the program's own */
 void *standin_async(size_t n, void *stream);
 void standin_async_free(void *p, void *stream);
 

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hooks.c - hooks WHAT: a few requests of one kind through the stand-in allocator, so that a test
+ * can say each event that they make. What there is stands at the end. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/tracer/torch_standin/standin.h"
+#include "tracer/torch.h"
+
+int cudaMalloc(void **p, size_t n);
+int cudaFree(void *p);
+int cudaMallocAsync(void **p, size_t n, void *stream);
+int cudaFreeAsync(void *p, void *stream);
+int cudaHostAlloc(void **p, size_t n, unsigned flags);
+int cudaMallocManaged(void **p, size_t n, unsigned flags);
+int cuMemCreate(uint64_t *handle, size_t size, const void *how, unsigned long long flags);
+int _ZN3c104cuda28device_count_ensure_non_zeroEv(void);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *p, int64_t n, size_t total,
+							   size_t reserved, uint16_t device);
+
+static const struct vc_torch_slots *slots;
+
+static void *allocate(size_t n)
+{
+	return standin_allocate(n);
+}
+
+static void use(void *p, int64_t stream)
+{
+	void *self, **v = standin_vtable(&self);
+	void (*f)(void *, void *const *, struct standin_stream);
+
+	*(void **)&f = v[slots->use];
+	f(self, &p, (struct standin_stream){ 1, stream });
+}
+
+static uint64_t call(int slot, uint64_t a, uint64_t b, uint64_t c, const void *d)
+{
+	void *self, **v = standin_vtable(&self);
+	uint64_t (*f)(void *, uint64_t, uint64_t, uint64_t, const void *);
+
+	*(void **)&f = v[slot];
+	return f(self, a, b, c, d);
+}
+
+static void tell(const char *function)
+{
+	void (*f)(void);
+
+	*(void **)&f = dlsym(RTLD_DEFAULT, function);
+	if (f)
+		f();
+}
+
+/* Flags of pools; a scope that was open before. */
+static void pools(void)
+{
+	const uint64_t theirs = 1, none = 0;
+
+	call(slots->pool_create, 0, 0, 5, &theirs);
+	call(slots->pool_create, 0, 0, 6, &none);
+	call(slots->pool_create, 1, 7, 0, NULL);
+	call(slots->use_on_oom, 0, 0, 5, NULL);
+	if (slots->no_split)
+		call(slots->no_split, 1, 7, 0, NULL);
+	call(slots->pool_end, 0, 0, 6, NULL);
+	standin_free(allocate(1000));
+}
+
+/* Freed in a scope: events are recorded by the first request behind it, of each block in turn. */
+static void deferred(void)
+{
+	void *p = allocate(1000), *q = allocate(2000), *r = allocate(3000);
+
+	use(p, 4);
+	use(p, 5);
+	use(q, 4);
+	call(slots->pool_begin, 0, 1, 2, NULL);
+	standin_free(p);
+	standin_free(q);
+	standin_free(r);
+	allocate(4000);
+	call(slots->pool_end, 0, 1, 2, NULL);
+	call(slots->pool_release, 0, 1, 2, NULL);
+	for (int i = 0; i < 3; i++)
+		allocate((size_t)5000 + 1000 * (size_t)i);
+}
+
+/* Used by two streams, on one of which the program records many events of its own. */
+static void waits(void)
+{
+	void *p = allocate(1000), *q;
+
+	use(p, 4);
+	use(p, 5);
+	use(p, 4);
+	for (uintptr_t i = 0; i < 40; i++)
+		standin_event((void *)(0xf000 + i), (void *)(uintptr_t)(0xabc000 + i % 2 + 4));
+	standin_free(p);
+	for (int i = 0; i < 3; i++)
+		q = allocate((size_t)5000 + 1000 * (size_t)i);
+	use(q, 6);
+	standin_free(q);
+	call(slots->trim, 0, 0, 0, NULL); /* waits for it */
+}
+
+static void expandable(void)
+{
+	void *p = allocate(30 << 20), *q = allocate(1000);
+
+	allocate(1ull << 40);
+	standin_free(p);
+	standin_free(q);
+	call(slots->trim, 0, 0, 0, NULL);
+	allocate(2000);
+}
+
+/* What libraries do beside PyTorch, and what they are refused. */
+static void beside(void)
+{
+	const size_t much = (size_t)1 << 41;
+	uint64_t handle;
+	void *p;
+
+	allocate(1000);
+	cudaMallocAsync(&p, 4096, NULL);
+	cudaFreeAsync(p, NULL);
+	cudaMallocAsync(&p, much + 1, NULL);
+	cudaMalloc(&p, much + 2);
+	cudaHostAlloc(&p, (size_t)-4096, 0);
+	cudaMallocManaged(&p, much + 4, 0);
+	cuMemCreate(&handle, much + 5, NULL, 0);
+	cudaFree(NULL);
+	cudaFreeAsync(NULL, NULL);
+}
+
+/* Steps of optimizers count until the program tells its own. */
+static void told(void)
+{
+	allocate(1000);
+	tell("vramcast_optimizer_step");
+	tell("vramcast_optimizer_step");
+	allocate(2000);
+	tell("vramcast_dump");
+	allocate(3000);
+	tell("vramcast_step");
+	tell("vramcast_optimizer_step");
+}
+
+/* Each step keeps 64 MiB more. With STANDIN_LINGERS a signal is waited for. */
+static void grows(void)
+{
+	for (int i = 0; i < 100; i++) {
+		allocate(64 << 20);
+		tell("vramcast_step");
+		usleep(1000);
+	}
+	if (getenv("STANDIN_LINGERS"))
+		sleep(5);
+}
+
+/* Host memory that is reported to a profiler, by who is not the CPU's allocator. */
+static void shared(void)
+{
+	static char own[4096];
+
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(own, 4096, 0, 0, 0);
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(own, -4096, 0, 0, 0);
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(own, 0, 0, 0, 0);
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(NULL, 4096, 0, 0, 0);
+	standin_profiled(1000);
+}
+
+/* More wrong pointers than can be an accident. */
+static void shifted(void)
+{
+	for (int i = 0; i < 5; i++)
+		allocate((size_t)(1000 + i));
+}
+
+/* Another allocator than PyTorch's own stands behind the symbol, and reports. */
+extern _Atomic(void *) _ZN3c104cuda20CUDACachingAllocator9allocatorE;
+static void *others_table[96], *others[1] = { others_table };
+
+static void replace(void)
+{
+	for (int i = 0; i < 96; i++)
+		others_table[i] = VC_FUNCTION(replace);
+	_ZN3c104cuda20CUDACachingAllocator9allocatorE = others;
+}
+
+static void foreign(void)
+{
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(others, 1000, 0, 0, 1);
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(others, -1000, 0, 0, 1);
+	if (others[0] != others_table)
+		printf("its table was replaced\n");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct { const char *name; void (*run)(void); } what[] = {
+		{ "pools", pools }, { "deferred", deferred }, { "waits", waits },
+		{ "expandable", expandable }, { "beside", beside }, { "told", told },
+		{ "grows", grows }, { "shared", shared }, { "shifted", shifted },
+		{ "foreign", foreign } };
+	const char *v = getenv("STANDIN_TORCH"), *word = argc > 1 ? argv[1] : "";
+
+	slots = vc_torch_slots(v ? atoi(v) : 9);
+	if (!strcmp(word, "foreign"))
+		replace();
+	if (strcmp(word, "shared") && _ZN3c104cuda28device_count_ensure_non_zeroEv() != 1)
+		return 1;
+	for (size_t i = 0; i < sizeof(what) / sizeof(*what); i++)
+		if (!strcmp(word, what[i].name))
+			what[i].run();
+	return 0;
+}

@@ -139,6 +139,45 @@ free id=1 addr
 END
 equal "... and that is said" "$(note 'the allocator of this process is none that the tracer knows')" 1
 
+# What `record --pid` has a program do: twice, and each window has all that lived before.
+if [ "${ARCH:-$(uname -m)}" = x86_64 ]; then
+	printf "__version__ = '2.9.0+cu000'\n" > "$TMP/torch/version.py"; mkdir "$TMP/first" "$TMP/second"
+	out=$(STANDIN_TRACER="$PWD/${BUILD:-build}/libvramcast_trace.so" VC_CUPTI="$PWD/$bin/libcupti_standin.so" \
+		STANDIN_FIRST="$TMP/first" STANDIN_SECOND="$TMP/second" "$TMP/torch/lib/hooks" attached); rc=$?
+	for window in first second; do
+		"$VRAMCAST" dump "$TMP/$window"/*.vcj | sed 's/^[0-9]* [0-9]* //; s/device=0 //; /^device_sample /d; /^mark .*label=resident memory$/d' > "$TMP/said"
+		says "attached, the $window window: the heap, who used it before, kernels; nothing stays" << 'END'
+heap_segment id=1 size=20971520 addr=200000000000 flags=1
+heap_block id=1 size=1000 addr=200000000000 flags=4
+heap_block id=2 size=2000 addr=200000000400 flags=4
+heap_block id=3 size=3000 addr=200000000c00 flags=4
+heap_block id=4 size=4000 addr=200000001800 stream=11255814 flags=4
+heap_block id=5 size=5000 addr=200000002800 flags=4
+heap_block addr=200000003c00
+configure label=max_split_size_mb:32
+use id=3 addr=200000000c00 stream=11255813
+use id=1 addr=200000000000 stream=11255812
+free id=1 addr=200000000000 flags=8
+free id=2 addr=200000000400
+use id=3 addr=200000000c00 stream=11255812
+free id=3 addr=200000000c00 flags=8
+free id=4 addr=200000001800
+pool_begin id=1 stream=all
+alloc id=6 size=6000 addr=200000003c00
+free_done id=1 addr=200000000000
+free_done id=3 addr=200000000c00
+alloc id=7 size=7000 addr=200000005400
+alloc id=8 size=8000 addr=200000007000
+pool_end id=1
+free id=5 addr=200000002800
+free id=6 addr=200000003c00
+free id=7 addr=200000005400
+free id=8 addr=200000007000
+kernel id=5 size=1000 label=a kernel
+END
+	done
+else skip "attached" "that is for x86-64 alone"; fi
+
 run record -q -o "$TMP/d.vct" --keep 10m -- "$TMP/torch/lib/hooks" told
 equal "the program has what is kept sealed" "$("$VRAMCAST" dump "$TMP/d.dump.vct" | grep -cE ' alloc | mark .*label=step') $("$VRAMCAST" dump "$TMP/d.vct" | grep -cE ' alloc | mark .*label=step')" "4 6"
 run record -o "$TMP/g.vct" --guard 100 -- "$TMP/torch/lib/hooks" grows

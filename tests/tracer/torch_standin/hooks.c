@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/event.h"
 #include "tests/tracer/torch_standin/standin.h"
 #include "tracer/torch.h"
 
@@ -201,13 +202,126 @@ static void foreign(void)
 		printf("its table was replaced\n");
 }
 
+/* ---- what `record --pid` has a program do; nobody reads the journal meanwhile ---- */
+
+static struct {
+	int (*attach)(const char *, const char *, int), (*begin)(uint64_t);
+	int (*segment)(int, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, int);
+	int (*block)(int, uint64_t, uint64_t, uint64_t, uint64_t, int);
+	void (*settings)(const char *), (*again)(void), (*detach)(void);
+	uint64_t (*events)(void);
+	void (*kernel)(const char *, uint64_t, uint64_t, uint32_t);
+	int (*subscribe)(void **, void *, void *), (*unsubscribe)(void *);
+	int (*buffers)(void *, void *);
+} t;
+
+static int collected;
+
+static void ask(uint8_t **buffer, size_t *size, size_t *records)
+{
+	collected++;
+	*buffer = malloc(4096);
+	*size = 4096;
+	*records = 0;
+}
+
+static void *symbol(const char *library, const char *name)
+{
+	void *h = dlopen(getenv(library), RTLD_NOW), *p = h ? dlsym(h, name) : NULL;
+
+	if (!p)
+		exit(3);
+	return p;
+}
+
+static void find(void)
+{
+	*(void **)&t.attach = symbol("STANDIN_TRACER", "vramcast_attach");
+	*(void **)&t.begin = symbol("STANDIN_TRACER", "vramcast_attach_begin");
+	*(void **)&t.segment = symbol("STANDIN_TRACER", "vramcast_attach_segment");
+	*(void **)&t.block = symbol("STANDIN_TRACER", "vramcast_attach_block");
+	*(void **)&t.settings = symbol("STANDIN_TRACER", "vramcast_attach_settings");
+	*(void **)&t.again = symbol("STANDIN_TRACER", "vramcast_attach_again");
+	*(void **)&t.detach = symbol("STANDIN_TRACER", "vramcast_detach");
+	*(void **)&t.events = symbol("STANDIN_TRACER", "vramcast_attach_events");
+	*(void **)&t.kernel = symbol("VC_CUPTI", "standin_kernel");
+	*(void **)&t.subscribe = symbol("VC_CUPTI", "cuptiSubscribe");
+	*(void **)&t.unsubscribe = symbol("VC_CUPTI", "cuptiUnsubscribe");
+	*(void **)&t.buffers = symbol("VC_CUPTI", "cuptiActivityRegisterCallbacks");
+}
+
+/* What its snapshot says: flags that are none of theirs are left out. */
+static void describe(char *const *p, int n)
+{
+	const uint64_t stream[] = { 0, 0, 0, 0xabc006, 0 };
+
+	t.again();
+	t.segment(0, (uintptr_t)p[0], 20 << 20, 0, 3, 4, VC_EVF_SMALL | VC_EVF_LIVE);
+	for (int i = 0; i < n; i++)
+		t.block(0, (uintptr_t)p[i], (uint64_t)(i + 1) * 1000,
+			((uint64_t)(i + 1) * 1000 + 511) / 512 * 512, stream[i],
+			VC_EVF_LIVE | VC_EVF_SMALL);
+	t.block(0, (uintptr_t)p[n - 1] + ((uint64_t)n * 1000 + 511) / 512 * 512, 0, 0, 0, 0);
+	t.settings("max_split_size_mb:32");
+}
+
+static void window(const char *folder)
+{
+	char *p[8];
+	void *handle;
+	uint64_t before;
+
+	for (int i = 0; i < 4; i++)
+		p[i] = allocate((size_t)(i + 1) * 1000);
+	use(p[0], 4); /* which nobody knows of them later */
+	use(p[2], 4);
+	use(p[3], 6);
+	if (t.attach(folder, "device=cuda,stacks=off,kernels=on", 1) != 1)
+		printf("not the card's memory\n");
+	before = t.events();
+	describe(p, 4);
+	p[4] = allocate(5000);
+	if (t.begin(before))
+		printf("what happened meanwhile is not known\n");
+	before = t.events();
+	describe(p, 5);
+	if (t.begin(before) != 1)
+		printf("nothing happened meanwhile\n");
+	use(p[2], 5);
+	for (int i = 0; i < 4; i++)
+		standin_free(p[i]);
+	for (int i = 5; i < 8; i++)
+		p[i] = allocate((size_t)(i + 1) * 1000);
+	for (int i = 4; i < 8; i++)
+		standin_free(p[i]);
+	t.kernel("a kernel", 1000, 2000, 7);
+	if (t.subscribe(&handle, NULL, NULL) == 0)
+		printf("CUPTI is not the recorder's\n");
+	t.detach();
+	standin_free(allocate(100));
+	if (t.subscribe(&handle, VC_FUNCTION(find), NULL) || t.unsubscribe(handle))
+		printf("CUPTI is not free\n");
+	t.buffers(VC_FUNCTION(ask), NULL);
+	t.kernel("another", 1000, 2000, 7);
+	if (collected)
+		printf("kernels are still collected\n");
+}
+
+static void attached(void)
+{
+	find();
+	window(getenv("STANDIN_FIRST"));
+	window(getenv("STANDIN_SECOND"));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } what[] = {
 		{ "pools", pools }, { "deferred", deferred }, { "waits", waits },
 		{ "expandable", expandable }, { "beside", beside }, { "told", told },
 		{ "grows", grows }, { "shared", shared }, { "shifted", shifted },
-		{ "foreign", foreign } };
+		{ "foreign", foreign },
+		{ "attached", attached } };
 	const char *v = getenv("STANDIN_TORCH"), *word = argc > 1 ? argv[1] : "";
 
 	slots = vc_torch_slots(v ? atoi(v) : 9);

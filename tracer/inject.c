@@ -172,6 +172,19 @@ static uint64_t find(pid_t pid, const char *name, const char *part)
 	return found;
 }
 
+/* Without the right to attach to it, what it has mapped cannot be seen either. */
+static bool is_visible(pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 int vc_inject_check(pid_t pid, struct vc_error *err)
 {
 	long uid = status_of(pid, "Uid"), tracer = status_of(pid, "TracerPid");
@@ -191,7 +204,7 @@ int vc_inject_check(pid_t pid, struct vc_error *err)
 	return vc_fail(err, VC_ENOSUP, "attaching is for x86-64 alone");
 #endif
 	if (!find(pid, "Py_AddPendingCall", "python") || !find(pid, "mmap", "libc."))
-		return access("/proc/self/maps", R_OK) ? refuse(pid, err) :
+		return !is_visible(pid) ? refuse(pid, err) :
 		       vc_fail(err, VC_EIO, "process %ld has no Python, through which PyTorch is "
 			       "asked for its heap; start it under vramcast record", (long)pid);
 	return 0;

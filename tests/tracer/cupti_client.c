@@ -122,6 +122,26 @@ static int starve(void)
 	return 0;
 }
 
+/* Launches of graphs; one of a time that could not be taken. */
+static int graphs(void)
+{
+	uint64_t now = wall();
+
+	standin_stream((void *)(uintptr_t)0xabc08);
+	standin_graph(now, now + 4000, 8);
+	standin_graph(now + 5000, now + 6500, 8);
+	standin_graph(0, 0, 8);
+	return 0;
+}
+
+/* CUPTI gives back none of the buffers that it got. */
+static int robbed(void)
+{
+	standin_hoard(true);
+	standin_kernel("unseen", wall(), wall() + 500, 7);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int (*start)(void);
@@ -133,6 +153,10 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc > 1 && !strcmp(argv[1], "starve"))
 		return starve();
+	if (argc > 1 && !strcmp(argv[1], "graphs"))
+		return graphs();
+	if (argc > 1 && !strcmp(argv[1], "robbed"))
+		return robbed();
 	child = vfork(); /* ends in our memory: that must not end our recording */
 	if (!child)
 		_exit(0);

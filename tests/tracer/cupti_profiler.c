@@ -2,11 +2,12 @@
 /* cupti_profiler.c - a program that profiles itself as torch.profiler does, with CUPTI's
  * subscriber, its buffers, its kinds and a clock of its own, in the middle of a recording. Prints
  * what it got: the same with and without the tracer. cupti_profiler [early]: it begins before the
- * driver starts. */
+ * driver starts; held: its first records stand in a buffer that was begun before. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ void standin_memory(uint32_t op, uint32_t where, uint64_t at, uint64_t bytes, ui
 void standin_call(uint32_t id, const void *params, int result);
 void standin_stream(void *handle);
 void standin_lose(size_t n);
+void standin_busy(bool on);
 
 enum { SIZE = 1 << 20 };
 static struct {
@@ -178,6 +180,7 @@ static void profile(void)
 	atomic_store(&other_clock, 1);
 	cuptiActivityEnable(VC_CUPTI_MEMCPY);
 	cuptiActivityEnable(VC_CUPTI_KERNEL);
+	standin_busy(false);
 	mark("profile begins");
 	kernels("profiled", 20000);
 	standin_copy(1 << 20, stamp(), stamp() + 2000);
@@ -202,6 +205,7 @@ int main(int argc, char **argv)
 	if (start && start() != 1)
 		return 1;
 	kernels("before", 3000);
+	standin_busy(argc > 1 && !strcmp(argv[1], "held"));
 	pthread_create(&t, NULL, beside, NULL);
 	if (!early)
 		handle = subscribe();

@@ -45,6 +45,16 @@ STANDIN_REFUSE=10 run record -o "$TMP/a.vct" -- "$bin/cupti_client"
 expect "a kind that is refused: that capability is off" 0 "" "failed: kernels"
 equal "a kind that is refused: the trace says so" "$("$VRAMCAST" info --json "$TMP/a.vct" | grep -c '"kernels": *"failed"')" 1
 equal "a kind that is refused: the others go on" "$(count ' copy ')" 2
+STANDIN_REGISTER=7 run record -o "$TMP/a.vct" -- "$bin/cupti_client"
+expect "no buffers are taken: record says why" 0 "" "no kernel times: cuptiActivityRegisterCallbacks answered 7 \(CUPTI_SUCCESS\)$"
+run record -q --graphs launch -o "$TMP/a.vct" -- "$bin/cupti_client" graphs
+equal "--graphs launch: a time for each launch of a graph" "$("$VRAMCAST" dump "$TMP/a.vct" | sed -n 's/^[0-9]* [0-9]* kernel/kernel/p')" "kernel device=1 id=8 size=4000 stream=$((0xabc08)) label=CUDA graph
+kernel device=1 id=8 size=1500 stream=$((0xabc08)) label=CUDA graph"
+equal "... and those without a time are counted" "$(field "$TMP/a.vct" dropped)" 1
+rm "$TMP/a.vct"; run record -q -o "$TMP/a.vct" -- "$bin/cupti_client" graphs
+equal "they are asked for with --graphs launch alone" "$rc $(ls "$TMP/a.vct" 2> /dev/null)" "0 "
+run record -o "$TMP/a.vct" -- "$bin/cupti_client" robbed
+expect "CUPTI gives no buffer back: record says so" 0 "" "kernel times are missing: another client of CUPTI took its buffers over"
 VC_CUPTI=$PWD/$bin/libc10.so run record -o "$TMP/a.vct" -- "$bin/cupti_client"
 expect "a library that is no CUPTI" 0 "" "lacks a function"
 finish

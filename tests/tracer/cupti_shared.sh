@@ -4,7 +4,7 @@
 . tests/tracer/lib.sh
 export VC_CUPTI="$PWD/$bin/libcupti_standin.so"
 
-for how in late early finalize; do
+for how in late early finalize held; do
 	alone=$("$bin/cupti_profiler" "$how")
 	run record -o "$TMP/a.vct" -- "$bin/cupti_profiler" "$how"
 	equal "$how: the profiler gets what it gets alone" "$out" "$alone"
@@ -19,4 +19,6 @@ for how in late early finalize; do
 	equal "$how: they last as long as they did" "$(awk '/label=profiled/ { split($0, a, "size="); split(a[2], b, " "); if (b[1] < 360 || b[1] > 380) n++ } END { print n + 0 }' "$TMP/dump")" 0
 	equal "$how: records CUPTI lost are counted" "$(field "$TMP/a.vct" dropped)" 6
 done
+run record -q -o "$TMP/c.vct" --device cpu -- "$bin/cupti_profiler" late
+equal "of the host's memory alone: CUPTI is left to the profiler" "$rc $out $("$VRAMCAST" dump "$TMP/c.vct" | grep -c ' kernel ')" "0 $("$bin/cupti_profiler" late) 0"
 finish

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 void standin_kernel(const char *name, uint64_t start, uint64_t end, uint32_t stream);
+void standin_graph(uint64_t start, uint64_t end, uint32_t stream);
 void standin_copy(uint64_t bytes, uint64_t start, uint64_t end);
 void standin_fill(uint64_t bytes, uint64_t start, uint64_t end);
 void standin_memory(uint32_t op, uint32_t where, uint64_t at, uint64_t bytes, uint32_t context);
@@ -19,3 +20,4 @@ void standin_launch(uint32_t correlation, uint64_t start, uint64_t end);
 void standin_stream(void *handle);
 void standin_lose(size_t n);
 void standin_hoard(bool on);
+void standin_busy(bool on);

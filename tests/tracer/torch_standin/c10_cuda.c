@@ -455,7 +455,8 @@ void *standin_allocate(size_t n)
 /* An event of the program's own, by a library of PyTorch's. */
 void standin_event(void *event, void *stream)
 {
-	cudaEventRecord(event, stream);
+	if (cudaEventRecord(event, stream) != 0) /* no jump: that would make it its caller's */
+		abort();
 }
 
 /* As the backend of that name: each tensor a call of the runtime's, from 2.14 on a second one

@@ -84,6 +84,7 @@ static void deferred(void)
 	standin_free(p);
 	standin_free(q);
 	standin_free(r);
+	standin_event((void *)0xf000, (void *)0xabc004); /* the program's, and no block's */
 	allocate(4000);
 	call(slots->pool_end, 0, 1, 2, NULL);
 	call(slots->pool_release, 0, 1, 2, NULL);

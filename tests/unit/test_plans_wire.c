@@ -16,15 +16,20 @@ static void fields(void **state)
 	(void)state;
 	vc_wire_put_u32(&w, 0x01020304);
 	vc_wire_put_text(&w, "a shape");
+	vc_wire_put_text(&w, "as long.");
 	vc_wire_put_text(&w, "longer than that");
 	vc_wire_put_text(&w, "");
 	vc_wire_put(&w, NULL, 0);
 	vc_wire_put(&w, &(uint64_t){ 77 }, 8);
 	assert_false(w.bad);
-	assert_int_equal(w.n, 4 + 4 + 7 + 4 + 16 + 4 + 8);
+	assert_int_equal(w.n, 4 + 4 + 7 + 4 + 8 + 4 + 16 + 4 + 8);
 	assert_int_equal(vc_wire_get_u32(&w), 0x01020304);
 	vc_wire_get_text(&w, text, sizeof(text)); /* it fits with its end, and no more does */
 	assert_string_equal(text, "a shape");
+	text[7] = 'x';
+	vc_wire_get_text(&w, text, sizeof(text));
+	assert_int_equal(text[7], '\0');
+	assert_string_equal(text, "as long");
 	vc_wire_get_text(&w, text, sizeof(text));
 	assert_string_equal(text, "longer ");
 	vc_wire_get_text(&w, all, sizeof(all));

@@ -144,8 +144,12 @@ static void network(void **state)
 		assert_int_equal(access(wanted, F_OK), -1);
 		free(real);
 	}
-	full = true;
 	kind = 0x6969;
+	assert_int_equal(symlink(home, wanted), 0); /* to what is there */
+	free(vc_process_folder(wanted, &err));
+	assert_int_equal(readlink(wanted, to, sizeof(to) - 1), strlen(text));
+	unlink(wanted);
+	full = true;
 	assert_null(vc_process_folder(wanted, &err));
 	assert_non_null(strstr(err.message, text));
 	assert_non_null(strstr(err.message, "; use -o on a local disk"));

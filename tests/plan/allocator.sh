@@ -49,4 +49,26 @@ expect "all of them" 0 '' ' 241 of 241 requests served'
 expect "none over another one" 0 '' 'checked: 0 places given out twice'
 STANDIN_WAITS=50 run run --plan "$TMP/t.vcp" --check -- "$client" repeat 6
 expect "where another stream still works nothing is placed" 0 '' ' 186 of 241 requests served'
+# What is not used goes back when the cache is emptied, but in a scope; where there is no room for it any more, PyTorch's
+# own allocator is asked.
+hooks="$TMP/torch/lib/hooks"
+run run --learn "$TMP/e.vcp" -- "$hooks" emptied
+run run --plan "$TMP/e.vcp" --check -- "$hooks" emptied
+if [ "$out" = "steps: 8388608 8388608 8388608 0 of 1 blocks
+emptied in a scope: 8388608 8388608 8388608 0 of 1 blocks
+emptied too early: 8388608 8388608 8388608 0 of 1 blocks
+emptied: 0 8388608 8388608 8388608 of 0 blocks
+asked again: 8388608 8388608 16777216 8388608 of 0 blocks
+no room: 0 8388608 16777216 16777216 of 0 blocks" ]; then pass "the arena goes back and comes back, by the allocator's statistics"
+else fail "the arena goes back and comes back, by the allocator's statistics" "$out" "$err"; fi
+expect "what found no room is said" 0 '' ' 20 of 21 requests served'
+expect "... and why" 0 '' '0 differ from the placement, of 1 the place was not free, 0 have none'
+# 2.1 reports with signed sizes.
+printf "__version__ = '2.1.0'\n" > "$TMP/torch/version.py"
+export STANDIN_TORCH=1
+plain=$("$client" repeat 6)
+run run --learn "$TMP/o.vcp" -- "$client" repeat 6; check "2.1: while a plan is learned" [ "$out" = "$plain" ]
+run run --plan "$TMP/o.vcp" --check -- "$client" repeat 6
+check "2.1: and when it serves" [ "$out" = "$plain" ]
+expect "2.1: all of them" 0 '' ' 241 of 241 requests served'
 finish

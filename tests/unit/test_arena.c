@@ -58,6 +58,23 @@ static void an_occupied_place_is_not_given_out(void **state)
 	vc_arena_free(a);
 }
 
+/* What was found and cannot be given out is as if it had been occupied. */
+static void a_place_that_is_refused_is_free_again(void **state)
+{
+	struct vc_arena *a = sample();
+
+	(void)state;
+	assert_int_equal(vc_arena_take(a, 1024, 1), 0);
+	vc_arena_refuse(a, 0);
+	assert_int_equal(vc_arena_counts(a)->served, 0);
+	assert_int_equal(vc_arena_counts(a)->occupied, 1);
+	assert_int_equal(vc_arena_counts(a)->requests, 1);
+	assert_int_equal(vc_arena_give(a, 0), 0);
+	assert_int_equal(vc_arena_take(a, 2048, 1), 1024);
+	assert_int_equal(vc_arena_counts(a)->served, 1);
+	vc_arena_free(a);
+}
+
 static void another_stream_gets_no_planned_place(void **state)
 {
 	struct vc_arena *a = sample();
@@ -224,6 +241,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_sequence_is_served_and_repeats),
 		cmocka_unit_test(an_occupied_place_is_not_given_out),
+		cmocka_unit_test(a_place_that_is_refused_is_free_again),
 		cmocka_unit_test(another_stream_gets_no_planned_place),
 		cmocka_unit_test(the_thread_is_found_again),
 		cmocka_unit_test(nothing_ever_overlaps),

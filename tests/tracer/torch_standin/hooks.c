@@ -203,6 +203,65 @@ static void foreign(void)
 		printf("its table was replaced\n");
 }
 
+/* As a smart pointer frees it, whoever it is from. */
+static void drop(void *p)
+{
+	void *self, **v = standin_vtable(&self), *(*f)(void *), (*deleter)(void *);
+
+	*(void **)&f = v[slots->deleter];
+	*(void **)&deleter = f(self);
+	deleter(p);
+}
+
+/* ---- what an allocator that serves from a plan does beneath ---- */
+
+/* Of the segments: bytes now, at most, of all times, given back. */
+static void say_reserved(const char *when)
+{
+	int64_t stats[STANDIN_STATS][3][4];
+	void *self, **v = standin_vtable(&self), *(*read)(void *, void *, int);
+
+	*(void **)&read = v[slots->stats];
+	read(stats, self, 0);
+	printf("%s: %lld %lld %lld %lld of %lld blocks\n", when, (long long)stats[5][0][0],
+	       (long long)stats[5][0][1], (long long)stats[5][0][2], (long long)stats[5][0][3],
+	       (long long)stats[0][0][0]);
+}
+
+static void emptied(void)
+{
+	void *self, **v = standin_vtable(&self), *(*raw)(void *, size_t), *p[3], *much;
+	void (*give)(void *, void *), *kept = allocate(300000);
+
+	*(void **)&raw = v[slots->raw_alloc];
+	*(void **)&give = v[slots->raw_delete];
+	for (int step = 0; step < 6; step++) {
+		for (int i = 0; i < 3; i++)
+			p[i] = raw(self, (size_t)(i + 1) * 1000000);
+		use(p[1], 4);
+		for (int i = 0; i < 3; i++)
+			give(self, p[i]);
+	}
+	say_reserved("steps");
+	call(slots->pool_begin, 0, 1, 2, NULL);
+	call(slots->trim, 0, 0, 0, NULL);
+	say_reserved("emptied in a scope");
+	call(slots->pool_end, 0, 1, 2, NULL);
+	call(slots->trim, 0, 0, 0, NULL);
+	say_reserved("emptied too early");
+	drop(kept);
+	call(slots->trim, 0, 0, 0, NULL);
+	say_reserved("emptied");
+	give(self, raw(self, 1000000));
+	say_reserved("asked again");
+	call(slots->trim, 0, 0, 0, NULL);
+	for (size_t n = 1ull << 30; n >= 1 << 20; n /= 2)
+		while (cudaMalloc(&much, n) == 0)
+			;
+	give(self, raw(self, 1000000));
+	say_reserved("no room");
+}
+
 /* ---- what `record --pid` has a program do; nobody reads the journal meanwhile ---- */
 
 static struct {
@@ -322,7 +381,7 @@ int main(int argc, char **argv)
 		{ "expandable", expandable }, { "beside", beside }, { "told", told },
 		{ "grows", grows }, { "shared", shared }, { "shifted", shifted },
 		{ "foreign", foreign },
-		{ "attached", attached } };
+		{ "attached", attached }, { "emptied", emptied } };
 	const char *v = getenv("STANDIN_TORCH"), *word = argc > 1 ? argv[1] : "";
 
 	slots = vc_torch_slots(v ? atoi(v) : 9);

@@ -29,6 +29,22 @@ P
 run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/use.py"
 expect "a wheel finds the stand-ins, and a function from the future is made" 0 'answer 0 0x20' '1 functions that this PyTorch or a package beside it wants were made on the spot'
 expect "the verdict counts the context" 0 '' 'peak of device memory 0.5. GiB, of which 0.4. GiB context'
+# what a library inside the wheel has is not made, whatever its name's hash
+echo 'int cusparseBundledInTheYear3000(void); int go(void) { return cusparseBundledInTheYear3000(); }' > "$TMP/bundle.c"
+cc -shared -fPIC -o "$site/torch/lib/libtorch_more.so" "$TMP/bundle.c"
+run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/use.py"
+expect "a function that no library has is made" 0 'answer 0' '2 functions that this PyTorch'
+echo 'int cusparseBundledInTheYear3000(void) { return 1; }' > "$TMP/bundle.c"
+cc -shared -fPIC -o "$site/torch/lib/libcusparse-0badcafe.so.0" "$TMP/bundle.c"
+run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/use.py"
+expect "... but not what a library inside the wheel has" 0 'answer 0' '1 functions that this PyTorch'
+rm "$site/torch/lib/libtorch_more.so" "$site/torch/lib/libcusparse-0badcafe.so.0"
+# no Python that could be asked
+mkdir "$TMP/nopython" "$TMP/badpython"; printf '#!/bin/sh\nexit 1\n' > "$TMP/badpython/python3"; chmod +x "$TMP/badpython/python3"
+PATH="$TMP/nopython" "$VRAMCAST" dryrun -g rtx4090 --no-record -- /bin/true > "$TMP/out" 2> "$TMP/err"; rc=$?; tap_read
+expect "no Python in PATH: one sentence" 125 '' 'no python in PATH; put the one that has PyTorch first'
+PATH="$TMP/badpython" "$VRAMCAST" dryrun -g rtx4090 --no-record -- /bin/true > "$TMP/out" 2> "$TMP/err"; rc=$?; tap_read
+expect "one that does not run: one sentence" 125 '' "$TMP/badpython/python3 does not run"
 # a package in another folder, as of a venv that sees the system's PyTorch
 mkdir -p "$TMP/other/layers" "$TMP/other/layers-1.0.dist-info"
 sed 's/cublasBrandNewInTheYear3000/cublasAnotherOfTheYear3000/g' "$TMP/want.c" > "$TMP/want2.c"

@@ -9,6 +9,7 @@ import ctypes, os
 c10 = ctypes.CDLL(os.environ["STANDIN_C10"], mode=ctypes.RTLD_GLOBAL)
 caller = ctypes.CDLL(os.environ["STANDIN_CALLER"])
 strided = object()
+if "STANDIN_BROKEN" in os.environ: cuda = object()
 class Tensor:
     def __init__(self, n=0, grad=None, shared=False):
         class Storage:
@@ -95,7 +96,9 @@ refused "no Python" "$sleeper" "process $sleeper has no Python"
 kill "$sleeper"
 kind=none; start env; refused "no PyTorch" "$pid" "it has not imported PyTorch; start it under vramcast record"; stop
 equal "and the program does not notice" "$(cat "$TMP/loop.out" "$TMP/loop.err")" through
-kind=; start "$VRAMCAST" record -q -o "$TMP/e.vct" --device cpu --; child=$(cat "/proc/$pid/task/$pid/children" | cut -d' ' -f1)
+kind=; start env STANDIN_BROKEN=1; refused "what attaching meets is said" "$pid" "process $pid could not be attached to: its Python said 'failed AttributeError: .*is_initialized"; stop
+equal "and the program does not notice that" "$(cat "$TMP/loop.out" "$TMP/loop.err")" through
+start "$VRAMCAST" record -q -o "$TMP/e.vct" --device cpu --; child=$(cat "/proc/$pid/task/$pid/children" | cut -d' ' -f1)
 run record -o "$TMP/x.vct" --pid "$child"
 expect "recorded already" 2 "" "process $child is being recorded already: 'vramcast top $child' shows it"; stop
 if [ "$(id -u)" = 0 ] && command -v setpriv > /dev/null; then

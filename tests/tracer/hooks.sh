@@ -178,8 +178,11 @@ END
 	done
 else skip "attached" "that is for x86-64 alone"; fi
 
-run record -q -o "$TMP/d.vct" --keep 10m -- "$TMP/torch/lib/hooks" told
-equal "the program has what is kept sealed" "$("$VRAMCAST" dump "$TMP/d.dump.vct" | grep -cE ' alloc | mark .*label=step') $("$VRAMCAST" dump "$TMP/d.vct" | grep -cE ' alloc | mark .*label=step')" "4 6"
+for again in 1 2 3 4; do # it ends at once: whoever seals must have taken the names by then
+	run record -q -o "$TMP/d.vct" --keep 10m -- "$TMP/torch/lib/hooks" told
+	equal "the program has what is kept sealed, time $again" "$("$VRAMCAST" dump "$TMP/d.dump.vct" | grep -cE ' alloc | mark .*label=step') $("$VRAMCAST" dump "$TMP/d.vct" | grep -cE ' alloc | mark .*label=step')" "4 6"
+	rm "$TMP"/d.*vct
+done
 run record -o "$TMP/g.vct" --guard 100 -- "$TMP/torch/lib/hooks" grows
 equal "--guard: said once, before it happens" "$rc $(echo "$err" | grep -cE '^vramcast: process [0-9]* runs out in about [0-9]* steps .* keeps 64.00 MiB a step$')" "0 1"
 STANDIN_LINGERS=1 run record -q -o "$TMP/g.vct" --guard 100 --guard-signal TERM -- "$TMP/torch/lib/hooks" grows

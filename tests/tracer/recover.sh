@@ -54,6 +54,24 @@ run recover "$TMP/k.vct"
 expect "a recording with call stacks" 0 "k.vct: 60000 events"
 equal "each allocation has its call stack, whether it was in the partial trace or in the journal" "$(stacks)" "40000 0"
 
+# A journal that no recorder ever met: its trace gets the name of the folder, once.
+mkdir "$TMP/n.vct.journal" "$TMP/plain"
+for folder in n.vct.journal n.vct.journal plain; do
+	VC_DIR="$TMP/$folder" VC_OPTIONS=device=cpu LD_PRELOAD="$PWD/${BUILD:-build}/libvramcast_trace.so" "$bin/victim" return 1000
+	journal=$(ls "$TMP/$folder"/*.vcj); pid=${journal##*/}; pid=${pid%%-*}
+	case $folder$(ls "$TMP/n.vct" 2> /dev/null) in plain*) trace=$journal.vct ;; *n.vct) trace=$TMP/n.$pid.vct ;; *) trace=$TMP/n.vct ;; esac
+	run recover "$journal"
+	expect "nobody read it: ${trace#"$TMP"/} is made" 0 "^$trace: 1500 events|${trace##*/}: 1500 events"
+	equal "... with all of it" "$(field "$trace" events) $(ls "$TMP/$folder"/*.vcj 2> /dev/null)" "1500 "
+done
+# A part that was written and is damaged since: a block of it is lost, and that is said.
+both 60000
+dd if=/dev/zero of="$(ls "$TMP"/k.vct.part)" bs=1 seek=3000 count=64 conv=notrunc 2> /dev/null
+run recover "$TMP/k.vct"
+kept=$(field "$TMP/k.vct" events)
+[ "$rc" = 0 ] && [ "$kept" -gt 60000 ] && [ "$kept" -lt 90000 ] && pass "a damaged part: the other blocks are there" || fail "a damaged part: the other blocks are there" "$rc $kept" "$err"
+equal "... and the hole is said" "$(field "$TMP/k.vct" gaps)" 1
+
 run recover "$TMP/nothing"
 expect "no such recording: one sentence" 1 "" "there is no recording"
 printf 'this is no journal' > "$TMP/x.vcj"

@@ -55,8 +55,8 @@ hooks="$TMP/torch/lib/hooks"
 run run --learn "$TMP/e.vcp" -- "$hooks" emptied
 run run --plan "$TMP/e.vcp" --check -- "$hooks" emptied
 if [ "$out" = "steps: 8388608 8388608 8388608 0 of 1 blocks
-emptied in a scope: 8388608 8388608 8388608 0 of 1 blocks
 emptied too early: 8388608 8388608 8388608 0 of 1 blocks
+emptied in a scope: 8388608 8388608 8388608 0 of 0 blocks
 emptied: 0 8388608 8388608 8388608 of 0 blocks
 asked again: 8388608 8388608 16777216 8388608 of 0 blocks
 no room: 0 8388608 16777216 16777216 of 0 blocks" ]; then pass "the arena goes back and comes back, by the allocator's statistics"

@@ -168,11 +168,13 @@ free_done id=1 addr=200000000000
 free_done id=3 addr=200000000c00
 alloc id=7 size=7000 addr=200000005400
 alloc id=8 size=8000 addr=200000007000
-pool_end id=1
-free id=5 addr=200000002800
 free id=6 addr=200000003c00
 free id=7 addr=200000005400
 free id=8 addr=200000007000
+alloc id=9 size=1000 addr=200000000000
+pool_end id=1
+free id=9 addr=200000000000
+free id=5 addr=200000002800
 kernel id=5 size=1000 label=a kernel
 END
 	done

@@ -353,8 +353,12 @@ static void window(const char *folder)
 		standin_free(p[i]);
 	for (int i = 5; i < 8; i++)
 		p[i] = allocate((size_t)(i + 1) * 1000);
-	for (int i = 4; i < 8; i++)
+	for (int i = 5; i < 8; i++)
 		standin_free(p[i]);
+	p[0] = allocate(1000); /* another block at the place of one of those */
+	standin_event((void *)0xf001, (void *)0xabc004);
+	standin_free(p[0]);
+	standin_free(p[4]);
 	t.kernel("a kernel", 1000, 2000, 7);
 	if (t.subscribe(&handle, NULL, NULL) == 0)
 		printf("CUPTI is not the recorder's\n");

@@ -55,6 +55,7 @@ hooks="$TMP/torch/lib/hooks"
 run run --learn "$TMP/e.vcp" -- "$hooks" emptied
 run run --plan "$TMP/e.vcp" --check -- "$hooks" emptied
 if [ "$out" = "steps: 8388608 8388608 8388608 0 of 1 blocks
+another card: 0 0 0 0 of 0 blocks
 emptied too early: 8388608 8388608 8388608 0 of 1 blocks
 emptied in a scope: 8388608 8388608 8388608 0 of 0 blocks
 emptied: 0 8388608 8388608 8388608 of 0 blocks

@@ -31,6 +31,10 @@ int main(void)
 	nvtxDomainRangePop(d);
 	id = nvtxDomainRangeStartEx(d, &e);
 	nvtxDomainRangeEnd(d, id);
+	e.messageType = NVTX_MESSAGE_TYPE_UNICODE; /* is not read */
+	e.message.unicode = L"wide";
+	nvtxMarkEx(&e);
+	nvtxMarkEx(NULL);
 	nvtxRangePushA(NULL);
 	nvtxRangePop();
 	return 0;

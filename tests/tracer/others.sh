@@ -12,7 +12,7 @@ struct process { unsigned pid; unsigned long long used; unsigned gpu, compute; }
 static int on(const char *what) { const char *s = getenv("STANDIN_NVML"); return s && strstr(s, what) != NULL; }
 int cuDeviceGetPCIBusId(char *s, int n, int device) { snprintf(s, (size_t)n, "0000:%02X:00.0", device + 42); return 0; }
 int cuDeviceGetName(char *s, int n, int device) { snprintf(s, (size_t)n, "NVIDIA Stand-in"); return 0; }
-int cuDeviceGetAttribute(int *v, int which, int device) { *v = 8; return 0; }
+int cuDeviceGetAttribute(int *v, int which, int device) { *v = which == 75 ? 8 : which == 76 ? 6 : which == 16 ? 28 : -1; return device; }
 int nvmlInit_v2(void) { return on("no-driver") ? 9 : 0; }
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **h) { *h = (void *)1; return strcmp(bus, "0000:2A:00.0") ? 6 : 0; }
 int nvmlDeviceGetMigMode(void *h, unsigned *now, unsigned *later) { *now = *later = on("mig"); return 0; }
@@ -49,6 +49,9 @@ go() { # go FOLDER WORD...
 go "$TMP/new" ""
 equal "what two others hold is recorded once, in front of the first sample" "$said $(awk '$3 == "device_sample" { exit } / label=other processes/ { print $4, $5 }' "$TMP/dump")" "1 device=0 size=$((3 << 30))"
 equal "it is theirs: the rest of what is beside the segments is context" "$(of "$TMP/a.vct")" "428 3072"
+mkdir "$TMP/j"
+VC_DIR="$TMP/j" VC_OPTIONS=device=cuda LD_PRELOAD="$PWD/${BUILD:-build}/libvramcast_trace.so:$TMP/libcuda.so.1" "$TMP/torch/lib/client" steps 1
+equal "the driver says which card it is" "$(grep -aho 'gpu [0-9] [ -~]*' "$TMP"/j/*.vcj)" "gpu 0 8589934592 8.6 28 NVIDIA Stand-in"
 run sim "$TMP/a.vct"; expect "sim names them" 0 '\+ other processes +3.00 GiB'
 equal "with --used the user's word counts" "$("$VRAMCAST" sim --json --used 1GiB "$TMP/a.vct" | tr -d ' \n' | sed 's/.*"others":\([0-9]*\),.*/\1/')" $((1 << 30))
 equal "another card has others, of whom nothing is known" "$("$VRAMCAST" sim --json -g l4 "$TMP/a.vct" | tr -d ' \n' | sed 's/.*"others":\([0-9]*\),.*/\1/')" 0

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "tracer/live.h"
+#include "tracer/live.c"
 
 enum { MIB = 1 << 20, N = 64 };
 #define SECOND_NS 1000000000u
@@ -191,6 +191,36 @@ static void page(void **state)
 	unlink(path);
 }
 
+/* Of six sites that grow the four that grow most are named, in whichever order they come. */
+static void most_growing(void **state)
+{
+	static const uint64_t mib[] = { 2, 5, 1, 6, 4, 3 };
+	static struct vc_journal j;
+	struct vc_live *l = vc_live_new("/nowhere/at/all", &j, -1); /* no page: the rest works */
+	const struct vc_live_page *p = vc_live_page(l);
+
+	(void)state;
+	for (uint64_t k = 0; k < 24; k++) {
+		for (uint32_t i = 0; i < 6; i++)
+			put(l, VC_EV_ALLOC, 100 * k + i, mib[i], i, 0, k);
+		put(l, VC_EV_MARK, 0, 0, 0, 0, k + 1);
+	}
+	for (uint32_t i = 1; i < 6; i++) /* without a journal only the first can be named */
+		l->site[i].text = 0;
+	vc_live_show(l, NULL);
+	assert_int_equal(p->growing, 4);
+	for (uint64_t i = 0; i < 4; i++) {
+		assert_int_equal(p->site[i].growth, (6 - i) * MIB);
+		assert_int_equal(p->site[i].bytes, 24 * (6 - i) * MIB);
+		assert_string_equal(p->site[i].name,
+				    "what has no call site (--stacks py records them)");
+	}
+	assert_int_equal(p->growth, 21 * MIB);
+	assert_true(p->left < 0); /* of a device of which nothing is known */
+	vc_live_free(l);
+	vc_live_free(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +228,7 @@ int main(void)
 		cmocka_unit_test(grows_unevenly),
 		cmocka_unit_test(only_looks_so),
 		cmocka_unit_test(page),
+		cmocka_unit_test(most_growing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,16 +216,21 @@ static void drop(void *p)
 /* ---- what an allocator that serves from a plan does beneath ---- */
 
 /* Of the segments: bytes now, at most, of all times, given back. */
-static void say_reserved(const char *when)
+static void say_of(const char *when, int device)
 {
 	int64_t stats[STANDIN_STATS][3][4];
 	void *self, **v = standin_vtable(&self), *(*read)(void *, void *, int);
 
 	*(void **)&read = v[slots->stats];
-	read(stats, self, 0);
+	read(stats, self, device);
 	printf("%s: %lld %lld %lld %lld of %lld blocks\n", when, (long long)stats[5][0][0],
 	       (long long)stats[5][0][1], (long long)stats[5][0][2], (long long)stats[5][0][3],
 	       (long long)stats[0][0][0]);
+}
+
+static void say_reserved(const char *when)
+{
+	say_of(when, 0);
 }
 
 static void emptied(void)
@@ -243,6 +248,7 @@ static void emptied(void)
 			give(self, p[i]);
 	}
 	say_reserved("steps");
+	say_of("another card", 1);
 	call(slots->trim, 0, 0, 0, NULL);
 	call(slots->trim, 0, 0, 0, NULL); /* events pass when they are asked for twice */
 	say_reserved("emptied too early");

@@ -31,6 +31,10 @@ pool_create device=1 id=3 stream=all flags=128
 pool_release device=1 id=3 stream=all
 END
 equal "the end of a scope that nobody saw begin is said" "$(note 'a memory pool was in use when the recording began')" 1
+hooks 9 fresh; says "the null GPU is told of memory that nobody has written" ' id=1 ' << 'END'
+alloc id=1 size=1000 addr=200000000000
+free id=1 addr=200000000000
+END
 for minor in 9 15; do
 	hooks $minor deferred; says "2.$minor: freed in a scope, each block waits for the events that the next request records" << 'END'
 segment_alloc size=20971520 addr=200000000000

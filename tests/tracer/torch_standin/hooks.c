@@ -23,6 +23,15 @@ int _ZN3c104cuda28device_count_ensure_non_zeroEv(void);
 void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *p, int64_t n, size_t total,
 							   size_t reserved, uint16_t device);
 
+/* What the null GPU is told: nobody has written to this memory yet. */
+static uint64_t fresh_bytes;
+__attribute__((visibility("default"))) void vc_null_fresh(void *p, uint64_t n);
+
+void vc_null_fresh(void *p, uint64_t n)
+{
+	fresh_bytes += p ? n : 0;
+}
+
 static const struct vc_torch_slots *slots;
 
 static void *allocate(size_t n)
@@ -55,6 +64,15 @@ static void tell(const char *function)
 	*(void **)&f = dlsym(RTLD_DEFAULT, function);
 	if (f)
 		f();
+}
+
+/* Of a size that was asked for, of a block whose size is all that is known. */
+static void fresh(void)
+{
+	standin_free(allocate(1000));
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(&fresh_bytes, 2048, 0, 0, 1);
+	if (fresh_bytes != 1000 + 2048)
+		printf("%llu bytes are fresh\n", (unsigned long long)fresh_bytes);
 }
 
 /* Flags of pools; a scope that was open before. */
@@ -374,6 +392,8 @@ static void window(const char *folder)
 		printf("CUPTI is not free\n");
 	t.buffers(VC_FUNCTION(ask), NULL);
 	t.kernel("another", 1000, 2000, 7);
+	if (fresh_bytes)
+		printf("it computes with what it has\n");
 	if (collected)
 		printf("kernels are still collected\n");
 }
@@ -388,7 +408,8 @@ static void attached(void)
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } what[] = {
-		{ "pools", pools }, { "deferred", deferred }, { "waits", waits },
+		{ "pools", pools }, { "fresh", fresh }, { "deferred", deferred },
+		{ "waits", waits },
 		{ "expandable", expandable }, { "beside", beside }, { "told", told },
 		{ "grows", grows }, { "shared", shared }, { "shifted", shifted },
 		{ "foreign", foreign },

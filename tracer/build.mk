@@ -5,8 +5,7 @@ RECORDER_SRC := $(addprefix tracer/,attach.c inject.c drain.c flight.c fold.c li
 TRACE_SRC := $(filter-out $(RECORDER_SRC),$(sort $(wildcard tracer/*.c)))
 TRACE_OBJ := $(TRACE_SRC:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/common/,journal_facts.o convolution.o torch_layout.o)
 TRACE_LIB := $(BUILD)/libvramcast_trace.so
-UNTESTED  += $(filter-out $(BUILD)/tracer/live.o,$(RECORDER_SRC:%.c=$(BUILD)/%.o))
-LIB_OBJ   += $(BUILD)/tracer/live.o
+UNTESTED  += $(RECORDER_SRC:%.c=$(BUILD)/%.o)
 EXTRA     += $(TRACE_LIB)
 INSTALL_LIBS += $(TRACE_LIB)
 

@@ -75,6 +75,10 @@ int cuMemUnmap(uint64_t p, size_t n);
 int cuMemGetAddressRange_v2(uint64_t *base, size_t *size, uint64_t p);
 int cuMemExportToShareableHandle(void *out, uint64_t h, int type, uint64_t flags);
 int cuMemImportFromShareableHandle(uint64_t *h, void *from, int type);
+int cuPointerGetAttribute(void *out, int attribute, uint64_t p);
+int cuGetProcAddress_v2(const char *name, void **f, int version, uint64_t flags, int *status);
+int cuMemAlloc_v2(uint64_t *p, size_t n);
+int cuDeviceGet(int *device, int ordinal);
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, handle *device);
 int nvmlDeviceGetComputeRunningProcesses(handle device, unsigned *n, void *out);
 
@@ -433,6 +437,43 @@ static void test_occupancy(void)
 	ok(good, "a multiprocessor takes as many blocks as threads and shared memory allow");
 }
 
+/* What the driver and NVML say when they are asked for more than there is. */
+static void test_driver(void)
+{
+	struct { unsigned pid, pad; unsigned long long used; } list[2] = { { 0, 0, 0 },
+									  { 7, 7, 7 } };
+	int device = -1, status = -1, type[2] = { 0 };
+	int (*const alloc)(uint64_t *, size_t) = cuMemAlloc_v2;
+	uint64_t at[2] = { 0 };
+	unsigned n = 1, none = 0;
+	void *p, *host, *f = NULL;
+	handle nvml;
+
+	nvmlDeviceGetHandleByIndex_v2(0, &nvml);
+	ok(nvmlDeviceGetComputeRunningProcesses(nvml, &n, list) == 7 && n == 2 &&
+	   list[0].pid == (unsigned)getpid() && list[1].pid == 7 &&
+	   nvmlDeviceGetComputeRunningProcesses(nvml, &none, NULL) == 7 && none == 2,
+	   "NVML says how much room a list needs, and writes no more than there is");
+	ok(cuDeviceGet(&device, 1) == 0 && device == 1 && cuDeviceGet(&device, 2) == 101 &&
+	   cuDeviceGet(&device, -1) == 101 && device == 1, "the driver has as many devices");
+	cudaMalloc(&p, MIB);
+	cudaHostAlloc(&host, MIB, 0);
+	ok(cuPointerGetAttribute(&type[0], 2, (uint64_t)p) == 0 && type[0] == 2 &&
+	   cuPointerGetAttribute(&type[1], 2, (uint64_t)host) == 0 && type[1] == 1 &&
+	   cuPointerGetAttribute(&at[0], 3, (uint64_t)p) == 0 && at[0] == (uint64_t)p &&
+	   cuPointerGetAttribute(&at[0], 4, (uint64_t)p) == 1 &&
+	   cuPointerGetAttribute(&at[1], 4, (uint64_t)host) == 0 && at[1] == (uint64_t)host &&
+	   cuPointerGetAttribute(&type[0], 2, (uint64_t)list) == 1,
+	   "a pointer is of the device, of the host, or of neither");
+	cudaFree(p);
+	cudaFreeHost(host);
+	ok(cuGetProcAddress_v2("cuMemAlloc", &f, 12000, 0, &status) == 0 && status == 0 &&
+	   memcmp(&f, &alloc, sizeof(f)) == 0 &&
+	   cuGetProcAddress_v2("cuMemCreate", &f, 12000, 0, &status) == 0 && f && status == 0 &&
+	   cuGetProcAddress_v2("cuNoSuchThing", &f, 12000, 0, &status) == 500 && !f && status == 1,
+	   "a name without its number is the newest form of it");
+}
+
 static void test_machine(void)
 {
 	struct { unsigned pid, pad; unsigned long long used; } list[8];
@@ -503,6 +544,7 @@ int main(void)
 	test_streams();
 	test_idle();
 	test_capture();
+	test_driver();
 	test_machine();
 	return failed;
 }

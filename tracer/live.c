@@ -195,7 +195,9 @@ static void end_step(struct vc_live *l, uint64_t now_ns)
 	l->floor[l->n++] = l->now.floor = l->low == UINT64_MAX ? l->now.allocated : l->low;
 	l->low = UINT64_MAX;
 	l->high = l->now.allocated;
-	l->now.seconds_a_step = (double)(now_ns - l->began_ns) / SECOND / (double)l->now.steps;
+	if (l->now.steps > l->now.marked) /* at the first mark a step ends that nobody saw begin */
+		l->now.seconds_a_step = (double)(now_ns - l->began_ns) / SECOND /
+					(double)(l->now.steps - l->now.marked);
 	l->step_ns = now_ns;
 	l->spans += l->now.steps % SPAN == 0;
 	for (size_t i = 0; i < l->sites; i++) {

@@ -464,6 +464,15 @@ static bool say_lost(const struct run *r)
 			l.processes[i] == 1 ? "process was" : "processes were", (long long)l.pid,
 			lost_words[i], r->wanted, vc_bytes_text(VC_JOURNAL_LEAST, needs), has);
 	}
+	for (size_t i = 0; i < vc_drain_files(r->drain); i++) {
+		struct vc_drain_file f = vc_drain_file(r->drain, i);
+
+		if (f.path || !f.stopped)
+			continue;
+		any = true;
+		fprintf(stderr, "vramcast: nothing of process %lld could be written: %s; %s is "
+			"free now\n", (long long)f.pid, f.stopped, has);
+	}
 	if (l.events)
 		fprintf(stderr, "vramcast: at least %llu events of theirs are lost\n",
 			(unsigned long long)l.events);
@@ -537,7 +546,7 @@ static bool report(const struct run *r, struct vc_console *con)
 		struct vc_drain_file f = vc_drain_file(r->drain, i);
 
 		traces += f.path || f.sealed;
-		pending += !f.path && !f.sealed && f.events_seen;
+		pending += !f.path && !f.sealed && f.events_seen && !f.stopped;
 		unsealed += f.unsealed;
 	}
 	if (unsealed)

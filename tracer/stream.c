@@ -149,6 +149,13 @@ static bool has_something(const struct vc_stream *s)
 				   s->watching.window == VC_WINDOW_OVER);
 }
 
+static void leave_out(struct vc_stream *s, const char *path)
+{
+	unlink(path);
+	VC_FREE(s->file.path, s->file.part);
+	s->file.path = s->file.part = NULL;
+}
+
 static void write_whole(struct vc_stream *s)
 {
 	bool any = has_something(s);
@@ -169,10 +176,10 @@ static void write_whole(struct vc_stream *s)
 	if (any) {
 		s->stored = vc_trace_file_finish(&s->file, s->missing != 0) ? s->put - s->torn :
 			    s->stored;
+		if (!s->file.bytes) /* a full disk from the start */
+			leave_out(s, s->file.path);
 	} else if (s->file.part) {
-		unlink(s->file.part);
-		VC_FREE(s->file.path, s->file.part);
-		s->file.path = s->file.part = NULL;
+		leave_out(s, s->file.part);
 	}
 }
 

@@ -35,6 +35,13 @@ answered() { # RECORDING
 }
 for f in $S/streams.pickle.gz $S/graphs-expandable.pickle.gz $S/torch-2.13.py.pickle.gz $R/h100/moe-4.vct $R/h100/compiled.vct \
 	$R/h100/scaler.vct $R/leak-blocks.vct $R/leak-graph.vct $R/fraction.vct $R/first-step.vct $R/devices.vct traces/decomfl.vct; do answered $f; done
+# Sweeps over one and two values, with intervals.
+H=$R/h100
+run sweep -q $H/unet-4.vct@batch=4 $H/unet-12.vct@batch=12 --vary batch=4,8,16,24,48 -g t4 -o "$TMP/one.jsonl"
+run sweep -q $H/unet-4.vct@batch=4 $H/unet-12.vct@batch=12 --vary batch=4,8,16,24,48 --vary capacity=1GiB,2GiB,4GiB -o "$TMP/two.jsonl"
+for f in one two; do for look in 1200 600; do
+	run plot "$TMP/$f.jsonl" -o "$TMP/$f.svg" --width $look --theme dark; expect "$f varied, $look pixels" 0
+done; done
 for p in gpt moe unet; do
 	run diff --json $R/h100/$p-4.vct $R/h100/$p-12.vct; expect "$p: what differs" 0
 	run diff $R/h100/$p-4.vct $R/h100/$p-12.vct -o "$TMP/diff.svg"; expect "$p: for people" 0

@@ -119,6 +119,10 @@ static void cell_text(const struct drawing *d, const struct vc_result *r, char *
 		snprintf(buf, cap, "\xC3\x97 out");
 		return;
 	}
+	if (v == VC_UNDECIDED && vc_result_replayed(r) == VC_OOM) { /* no peak: it ended there */
+		snprintf(buf, cap, "?");
+		return;
+	}
 	vc_format_in(r->stats.peak_used, d->most, a);
 	n = (int)strcspn(a, " ");
 	snprintf(buf, cap, "%s%.*s", v == VC_FLUSHES ? "~ " : v == VC_UNDECIDED ? "? " : "", n, a);

@@ -28,10 +28,10 @@ own() { command -v "$1" > /dev/null && [ "${ARCH:-$(uname -m)}" = "$(uname -m)" 
 # All that a run said and wrote is what it was when somebody last looked: tests/answers/said has a line for each, a checksum
 # and the arguments, and - where it differs between two times, with no more to hold on to. `make answers` writes them;
 # KEEP=DIR keeps the texts, of two trees to compare. What is not written down is not judged, nor is what starts programs or
-# looks at the machine.
+# looks at the machine; of pictures that others' programs make only that they were made.
 tap_root=$PWD; tap_version=$(sed -n "s/^VERSION := //p" Makefile); tap_name=$(basename "$(dirname "$0")")-$(basename "$0" .sh)
 tap_text() { # ARGS...: what the last run said and wrote
-	{ echo "$rc $out"; echo "$err"; tap_last=; for tap_arg; do [ "$tap_last" != -o ] || [ ! -f "$tap_arg" ] || cat "$tap_arg"; tap_last=$tap_arg; done; } |
+	{ echo "$rc $out"; echo "$err"; tap_last=; for tap_arg; do case "$tap_last $tap_arg" in *.png|*.pdf) ;; "-o "*) [ ! -f "$tap_arg" ] || cat "$tap_arg" ;; esac; tap_last=$tap_arg; done; } |
 		LC_ALL=C sed "s|$TMP|TMP|g; s|$tap_root|TREE|g; s|$tap_version|VERSION|g"
 }
 tap_said() {

@@ -55,6 +55,7 @@ struct vc_family_report {
 	uint64_t convolutions;     /* times that one was computed, in the order that is used */
 	uint64_t named;            /* of these, whose plans cuDNN names: see convolutions.h */
 	char cudnn[16];            /* its version */
+	bool measured;             /* plans were tried, the fastest taken: another one elsewhere */
 	bool data;                 /* sizes of steps vary with their data: see step_sizes.h */
 	bool steps_known;          /* steps were told apart, so that it would show */
 	double noise;              /* standard deviation of their bytes */

@@ -294,6 +294,8 @@ static void report(struct make *k)
 		r->repeated = fmax(r->repeated, f->view[i].repeated);
 	}
 	r->convolutions = f->conv[k->base].n + f->conv[k->base].others;
+	for (size_t i = 0; i < f->conv[k->base].n && !r->same; i++)
+		r->measured |= f->conv[k->base].call[i].tried;
 	r->named = k->borrowed.named;
 	if (r->named)
 		snprintf(r->cudnn, sizeof(r->cudnn), "%s", f->conv[k->base].key->version);

@@ -51,6 +51,7 @@ enum { DATA_PART = 4 }; /* of one recording whose steps vary with their data */
 static const struct vc_evidence kinds[VC_EVIDENCES] = {
 	[VC_EVIDENCE_LAWS] = { "laws", 1.0, 1.0, 0.0, 0.0 },
 	[VC_EVIDENCE_SAMPLE] = { "a single sample", 1.5, 1.5, 0.01, 0.01 },
+	[VC_EVIDENCE_PLANS] = { "measured plans", 1.5, 1.5, 0.01, 0.01 },
 	[VC_EVIDENCE_LINES] = { "lines, loops", 1.5, 1.5, 0.08, 0.05 },
 	[VC_EVIDENCE_LOOSE] = { "loose", 1.5, 1.5, 0.05, 0.05, true },
 	[VC_EVIDENCE_DATA] = { "data", 1.5, 1.5, 0.06, 0.05, true },
@@ -316,7 +317,7 @@ static enum vc_evidence_kind kind_of(const struct vc_family_report *r, bool one)
 	       r->unsure > MOST_UNSURE ? VC_EVIDENCE_UNSURE :
 	       r->unmatched > MUCH_UNMATCHED || r->unsure > MUCH_UNSURE ? VC_EVIDENCE_LOOSE :
 	       r->repeated > MUCH_UNMATCHED || r->lines > VC_MANY_LINES ? VC_EVIDENCE_LINES :
-	       one ? VC_EVIDENCE_SAMPLE : VC_EVIDENCE_LAWS;
+	       r->measured ? VC_EVIDENCE_PLANS : one ? VC_EVIDENCE_SAMPLE : VC_EVIDENCE_LAWS;
 }
 
 /* Both ends of what one recording says of another value, wider by where allocations may land. */

@@ -20,6 +20,7 @@ enum { VC_WHATIF_THREADS = 4 };
 enum vc_evidence_kind {
 	VC_EVIDENCE_LAWS,  /* nearly all sizes follow laws that more recordings than needed show */
 	VC_EVIDENCE_SAMPLE, /* a single sample, which has other strides: copies come and go */
+	VC_EVIDENCE_PLANS, /* the fastest plans of convolutions, which other sizes change */
 	VC_EVIDENCE_LINES, /* many are lines through two recordings, or loops run more often */
 	VC_EVIDENCE_LOOSE, /* ... do not, or allocations come and go between the recordings */
 	VC_EVIDENCE_DATA,  /* sizes of steps vary with their data */

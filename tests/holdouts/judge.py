@@ -3,7 +3,8 @@
 """judge.py - programs that no rule was written beside: what is said of values that were not recorded, beside the truth.
 
 LIST names the programs (tests/programs/strangers.txt), FOLDER holds what record.sh full made of it, NAME/NAME_OPTIONVALUE.vct.
-A line NAME-sSEED/... is the same with another seed, for those whose sizes the data decide.
+A line NAME-sSEED/... is the same with another seed, for those whose sizes the data decide. A line of LIST that ends with a
+command line is a script of another repository (scripts.txt).
 
 recordings: from two and three of the values others, above, between and below (EVIDENCE).
 rerun: from one recording and its program, at those of the values that ASKED numbers (4: the last). Where seeds matter the program draws anew in each run, and its truths are those
@@ -43,8 +44,9 @@ def peak(path):
 
 class Program:
     def __init__(self, line, folder):
-        self.script, self.knob, values, _, decided = (c.strip() for c in line.split("|"))
-        self.name, self.values = self.script.split(".")[1], [int(v) for v in values.split()]
+        self.script, self.knob, values, _, decided, *own = (c.strip() for c in line.split("|"))
+        self.script, self.name = self.script.rsplit(".", 1)
+        self.own, self.values = own[0].split(None, 1) if own else None, [int(v) for v in values.split()]
         self.drawn = decided.startswith("data")
         self.folder = folder
         self.rungs = [self.rung(v) for v in self.values]
@@ -107,8 +109,12 @@ def from_recordings(p):
 
 
 def by_rerun(p):
-    script = os.path.join(HERE, "..", "programs", p.script.split(".")[0] + ".py")
-    command = f"{os.environ.get('PYTHON', 'python3')} {os.path.normpath(script)} --model {p.name} --{p.knob} {{{p.knob}}}"
+    script = os.path.join(HERE, "..", "programs", ("stand_in" if p.own else p.script) + ".py")
+    command = f"{os.environ.get('PYTHON', 'python3')} {os.path.normpath(script)} "
+    if p.own:
+        command += f"{p.own[0]} {p.script.split('@')[0].replace('/', '+')}/{p.own[1]}"
+    else:
+        command += f"--model {p.name} --{p.knob} {{{p.knob}}}"
     command += " --seed 0" if p.drawn else ""
     for i in ASKED:
         truths = [t for t in (p.truth[i], *p.others(i)) if t]

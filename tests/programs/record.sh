@@ -78,15 +78,17 @@ ladders() {
 
 # Twenty recordings a process, whatever their option and value, which their names tell. ONLY: some of the programs.
 full() {
-	local bad=0 program knob values what decided value m n seed part
-	while IFS='|' read -r program knob values what decided; do
-		program=$(trim $program) knob=$(trim $knob) m=${program#*.}
+	local bad=0 program knob values what decided own value m n seed part run
+	while IFS='|' read -r program knob values what decided own; do
+		program=$(trim $program) knob=$(trim $knob) own=$(trim $own) m=${program##*.}
+		run="$here/${program%%.*}.py --model $m --$knob {$knob}"
+		[ -z "$own" ] || run="$here/stand_in.py ${own%% *} $(tr / + <<< "${program%@*}")/${own#* }" # scripts.txt
 		for seed in '' ${OTHER_SEED:-}; do
 			[[ -z $seed || $decided = *data:* ]] || continue
 			n=$m${seed:+$(printf -- '-s%02d' "$seed")}
 			for value in $values; do
-				printf '%s/%s/%s_%s%04d.vct %s/%s.py --model %s --%s %s%s\n' "$CACHE" "$n" "$n" "$knob" "$value" \
-					"$here" "${program%%.*}" "$m" "$knob" "$value" "${seed:+ --seed $seed}"
+				printf '%s/%s/%s_%s%04d.vct %s%s\n' "$CACHE" "$n" "$n" "$knob" "$value" \
+					"${run//"{$knob}"/$value}" "${seed:+ --seed $seed}"
 			done
 		done
 	done < <(grep -v '^#' "$LADDERS" | grep -E "${ONLY:-.}") |

@@ -1,0 +1,383 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a training script of a public repository as it stands, with its own command line, on data that stand in for its own.
+
+python stand_in.py DATA REPOSITORY/SCRIPT.py ARGUMENT... [--seed N]   (scripts.txt names the repositories, commits and command lines)
+
+SCRIPTS is the folder of the checkouts, OWNER+NAME each. The script runs in a folder that is thrown away, in which the files of its
+own folder are. DATA are words with commas between them, WORD or WORD=A:B:C, each a function below: what is written for the script to
+read, what stands for a download, how many steps are enough. --seed N, at the end, is ours: data and generators are drawn with it,
+with 0 anew in each run; without it they are the same each time."""
+import contextlib
+import importlib.machinery
+import os
+import random
+import runpy
+import shutil
+import sys
+import tempfile
+import types
+
+import numpy as np
+
+SCRIPTS = os.environ.get("SCRIPTS", os.path.expanduser("~/.cache/vramcast-scripts"))
+
+
+def steps(n):
+    """So many steps of optimizers, then the end."""
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+    left = [int(n)]
+
+    def count(*_):
+        left[0] -= 1
+        if not left[0]:
+            sys.exit(0)
+    register_optimizer_step_post_hook(count)
+
+
+def path(*folders):
+    """Folders of the repository that its instructions put into PYTHONPATH."""
+    sys.path[:0] = [os.path.join(sys.path[3], f) for f in folders]
+
+
+class Nothing(types.ModuleType):
+    """A package that is not there: all of its names can be called, entered, decorated with and assigned to."""
+    __path__ = []
+
+    def __init__(self, name, *_):
+        super().__init__(name)
+        self.__spec__ = importlib.machinery.ModuleSpec(name, None)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Nothing(name)
+
+    def __call__(self, *args, **_):
+        return args[0] if len(args) == 1 and callable(args[0]) else self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def __iter__(self):
+        return iter(())
+
+
+def stub(*names):
+    for name in names:
+        sys.modules[name] = Nothing(name)
+
+
+def pictures(folder, n, side, mode="RGB", kind="png"):
+    """N pictures of SIDE, or of W-H, in FOLDER."""
+    from PIL import Image
+    wide, high = (int(s) for s in (side.split("-") * 2)[:2])
+    os.makedirs(folder, exist_ok=True)
+    for i in range(int(n)):
+        small = np.random.randint(0, 256, (high // 8 + 1, wide // 8 + 1, 3), dtype=np.uint8)
+        Image.fromarray(small).resize((wide, high)).convert(mode).save(f"{folder}/{i:04d}.{kind}")
+
+
+def words(n, vocabulary, least=3, most=40):
+    """N lines."""
+    return [" ".join(f"w{w}" for w in np.random.randint(0, int(vocabulary), np.random.randint(least, most))) for _ in range(int(n))]
+
+
+def text(path, n, vocabulary, least="3", most="40"):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "w") as f:
+        f.write("\n".join(words(n, vocabulary, int(least), int(most))) + "\n")
+
+
+def letters(path, n):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "w") as f:
+        f.write("".join(np.random.choice(list("abcdefghijklmnopqrstuvwxyz,!OG      \n"), int(n))))
+
+
+def torchvision_sets(n):
+    """MNIST and CIFAR of N pictures each."""
+    import torch
+    import torchvision.datasets as d
+
+    def mnist(self, *_, train=True, transform=None, target_transform=None, **__):
+        self.train, self.transform, self.target_transform, self.root = train, transform, target_transform, "."
+        self.data = torch.randint(0, 256, (int(n), 28, 28), dtype=torch.uint8)
+        self.targets = torch.randint(0, 10, (int(n),))
+
+    def cifar(self, *_, train=True, transform=None, target_transform=None, **__):
+        self.train, self.transform, self.target_transform, self.root = train, transform, target_transform, "."
+        self.data = np.random.randint(0, 256, (int(n), 32, 32, 3), dtype=np.uint8)
+        self.targets = np.random.randint(0, 10, int(n)).tolist()
+    d.MNIST.__init__, d.CIFAR10.__init__ = mnist, cifar
+
+
+def coco(folder, n):
+    """Pictures of two shapes with a few to many boxes and outlines, in the folders of COCO 2017, and captions."""
+    import json
+    for part in ("train", "val"):
+        pictures(f"{folder}/{part}2017", int(n), "640-480", "RGB", "jpg")
+        notes = {"images": [], "annotations": [], "categories": [{"id": c, "name": f"c{c}"} for c in range(1, 91)]}
+        for i in range(int(n)):
+            notes["images"].append({"id": i, "file_name": f"{i:04d}.jpg", "width": 640, "height": 480})
+            for _ in range(np.random.randint(1, 30)):
+                x, y, w, h = (int(v) for v in np.random.randint((0, 0, 20, 20), (500, 350, 140, 130)))
+                notes["annotations"].append({
+                    "id": len(notes["annotations"]), "image_id": i, "category_id": int(np.random.randint(1, 91)), "iscrowd": 0,
+                    "bbox": [x, y, w, h], "area": w * h, "segmentation": [[x, y, x + w, y, x + w, y + h, x, y + h]],
+                    "caption": words(1, 900, 5, 25)[0]})
+        os.makedirs(f"{folder}/annotations", exist_ok=True)
+        for what in ("instances", "captions"):
+            with open(f"{folder}/annotations/{what}_{part}2017.json", "w") as f:
+                json.dump(notes, f)
+
+
+def small_and_large(path, n):
+    """Pictures in two sizes, as HDF5."""
+    import h5py
+    with h5py.File(path, "w") as f:
+        for i in range(int(n)):
+            f[f"lr/{i}"], f[f"hr/{i}"] = (np.random.randint(0, 256, (side, side, 3), dtype=np.uint8) for side in (48, 96))
+
+
+def traffic(n, nodes):
+    """What sensors on roads saw, and which roads meet (METR-LA)."""
+    import pickle
+    os.makedirs("data/METR-LA"), os.makedirs("data/sensor_graph"), os.makedirs("garage")
+    for part in ("train", "val", "test"):
+        x = np.random.rand(2, int(n), 12, int(nodes), 2)
+        np.savez(f"data/METR-LA/{part}.npz", x=x[0], y=x[1])
+    with open("data/sensor_graph/adj_mx.pkl", "wb") as f:
+        pickle.dump(([], {}, np.random.rand(int(nodes), int(nodes)).astype(np.float32)), f)
+
+
+def ratings(path, n):
+    with open(path, "w") as f:
+        for u, i, r in np.random.randint(1, (6041, 3953, 6), (int(n), 3)):
+            f.write(f"{u}::{i}::{r}::0\n")
+
+
+def liked(n):
+    """Who liked what (NCF's files), and where its config finds them."""
+    with open("ml-1m.train.rating", "w") as f:
+        f.writelines(f"{u}\t{i}\t5\t0\n" for u, i in np.random.randint(0, (6040, 3706), (int(n), 2)))
+    with open("ml-1m.test.negative", "w") as f:
+        f.writelines(f"({u},{u})" + "".join(f"\t{i}" for i in np.random.randint(0, 3706, 99)) + "\n" for u in range(20))
+    import config
+    config.train_rating, config.test_negative = "ml-1m.train.rating", "ml-1m.test.negative"
+
+
+def graphs(path, n, least, most):
+    """N graphs of LEAST to MOST nodes, as lines of nodes and their neighbours."""
+    os.makedirs(os.path.dirname(path))
+    with open(path, "w") as f:
+        f.write(f"{n}\n")
+        for _ in range(int(n)):
+            k = np.random.randint(int(least), int(most))
+            f.write(f"{k} {np.random.randint(2)}\n")
+            for _ in range(k):
+                near = np.random.randint(0, k, np.random.randint(1, 6))
+                f.write(" ".join(str(v) for v in (np.random.randint(7), len(near), *near)) + "\n")
+
+
+def captions(n):
+    """Pictures that have captions, and a vocabulary."""
+    import pickle
+    sys.modules["nltk"] = types.SimpleNamespace(tokenize=types.SimpleNamespace(word_tokenize=str.split))
+    coco("data", n)
+    import build_vocab
+    v = build_vocab.Vocabulary()
+    for word in ("<pad>", "<start>", "<end>", "<unk>", *(f"w{i}" for i in range(9000))):
+        v.add_word(word)
+    with open("data/vocab.pkl", "wb") as f:
+        pickle.dump(v, f)
+
+
+def speech(n):
+    """Utterances of one to eight seconds as frames, with characters (ESPnet's JSON)."""
+    import json
+    utterances = {}
+    for i in range(int(n)):
+        frames = int(np.random.randint(100, 800))
+        said = np.random.randint(4, 4000, frames // 25)
+        utterances[f"u{i}"] = {"input": [{"feat": str(frames), "shape": [frames, 80]}],
+                               "output": [{"shape": [len(said), 4000], "tokenid": " ".join(map(str, said))}]}
+    for part in ("train", "valid"):
+        with open(part + ".json", "w") as f:
+            json.dump({"utts": utterances}, f)
+    with open("dict", "w") as f:
+        f.writelines(f"{c} {i}\n" for i, c in enumerate(["<blank>", "<unk>", "<sos>", "<eos>", *(f"c{i}" for i in range(4, 4000))]))
+    sys.modules["kaldi_io"] = types.SimpleNamespace(read_mat=lambda path: np.random.rand(int(path), 80).astype(np.float32))
+
+
+def speakers(n):
+    """Spectra of speakers, and what each sounds like (AutoVC's train.pkl)."""
+    import pickle
+    os.makedirs("spmel")
+    who = []
+    for i in range(int(n)):
+        np.save(f"spmel/{i}.npy", np.random.rand(np.random.randint(90, 300), 80).astype(np.float32))
+        who.append([f"p{i}", np.random.rand(256).astype(np.float32), f"{i}.npy"])
+    with open("spmel/train.pkl", "wb") as f:
+        pickle.dump(who, f)
+
+
+def voc(folder, n):
+    """Pictures of several sizes with kinds of pixels, in the folders of PASCAL VOC 2012."""
+    top = f"{folder}/VOCdevkit/VOC2012"
+    pictures(top + "/JPEGImages", n, "500-375", "RGB", "jpg"), pictures(top + "/SegmentationClass", n, "500-375", "L")
+    os.makedirs(top + "/ImageSets/Segmentation")
+    for part in ("train", "val"):
+        with open(f"{top}/ImageSets/Segmentation/{part}.txt", "w") as f:
+            f.writelines(f"{i:04d}\n" for i in range(int(n)))
+
+
+def clouds(n):
+    """Shapes as points: ModelNet40 as text and as HDF5, and ShapeNet's parts."""
+    import json
+
+    import h5py
+    top, parts = "data/modelnet40_normal_resampled", "shapenet/0"
+    os.makedirs(top + "/a"), os.makedirs(parts + "/points"), os.makedirs(parts + "/points_label"), os.makedirs("shapenet/train_test_split")
+    os.makedirs("data/modelnet40_ply_hdf5_2048")
+    names = [f"a_{i:04d}" for i in range(int(n))]
+    for name in names:
+        np.savetxt(f"{top}/a/{name}.txt", np.random.rand(1100, 6), delimiter=",", fmt="%.4f")
+        np.savetxt(f"{parts}/points/{name}.pts", np.random.rand(2600, 3), fmt="%.4f")
+        np.savetxt(f"{parts}/points_label/{name}.seg", np.random.randint(1, 4, 2600), fmt="%d")
+    for part in ("train", "test", "val"):
+        with open(f"{top}/modelnet40_{part}.txt", "w") as f:
+            f.writelines(n + "\n" for n in names)
+        with open(f"shapenet/train_test_split/shuffled_{part}_file_list.json", "w") as f:
+            json.dump([f"shape_data/0/{name}" for name in names], f)
+        with h5py.File(f"data/modelnet40_ply_hdf5_2048/ply_data_{part}0.h5", "w") as f:
+            f["data"], f["label"] = np.random.rand(int(n), 2048, 3).astype(np.float32), np.random.randint(0, 40, (int(n), 1))
+    with open(top + "/modelnet40_shape_names.txt", "w") as f:
+        f.write("a\n")
+    with open("shapenet/synsetoffset2category.txt", "w") as f:
+        f.write("Chair 0\n")
+
+
+def cora(folder, n, words_of):
+    """Papers, their words and what they cite."""
+    os.makedirs(folder, exist_ok=True)
+    with open(folder + "/cora.content", "w") as f:
+        for i in range(int(n)):
+            f.write(f"{i} " + " ".join(map(str, np.random.randint(0, 2, int(words_of)))) + f" k{i % 7}\n")
+    np.savetxt(folder + "/cora.cites", np.random.randint(0, int(n), (2 * int(n), 2)), fmt="%d")
+
+
+def molecules(folder, n):
+    """N graphs of 10 to 120 nodes, as TUDataset's files."""
+    os.makedirs(folder)
+    sizes = np.random.randint(10, 120, int(n))
+    first = np.cumsum(sizes) - sizes
+    edges = np.concatenate([np.random.randint(0, k, (3 * k, 2)) + a + 1 for k, a in zip(sizes, first)])
+    name = folder.split("/")[-2]
+    np.savetxt(f"{folder}/{name}_A.txt", edges, fmt="%d", delimiter=", ")
+    np.savetxt(f"{folder}/{name}_graph_indicator.txt", np.repeat(np.arange(int(n)) + 1, sizes), fmt="%d")
+    np.savetxt(f"{folder}/{name}_graph_labels.txt", np.arange(int(n)) % 2, fmt="%d")
+    np.savetxt(f"{folder}/{name}_node_labels.txt", np.random.randint(0, 7, sizes.sum()), fmt="%d")
+
+
+def hours(path, n, columns):
+    """Numbers of every hour, with a date."""
+    import datetime
+    os.makedirs(os.path.dirname(path))
+    with open(path, "w") as f:
+        f.write("date," + ",".join(f"c{i}" for i in range(int(columns) - 1)) + ",OT\n")
+        for i, row in enumerate(np.random.rand(int(n), int(columns))):
+            f.write(f"{datetime.datetime(2016, 7, 1) + datetime.timedelta(hours=i)}," + ",".join(f"{v:.3f}" for v in row) + "\n")
+
+
+def alone():
+    """One process where several would speak over MPI, and no hub."""
+    import torch
+    world = types.SimpleNamespace(rank=0, size=1, Get_rank=lambda: 0, Get_size=lambda: 1, bcast=lambda x=None, root=0: x)
+    sys.modules["mpi4py"] = types.SimpleNamespace(MPI=types.SimpleNamespace(COMM_WORLD=world))
+    torch.hub.list = lambda *_, **__: []
+    import socket
+    socket.getfqdn = lambda *_: "localhost"
+
+
+def read_aloud(n):
+    """Spectra of a second at most, and what was said (Tacotron 2's lists); its options without TensorFlow."""
+    class Options(types.SimpleNamespace):
+        def parse(self, said):
+            for word in said.split(","):
+                name, value = word.split("=")
+                setattr(self, name, {"True": True}.get(value) or (int(value) if value.isdigit() else value))
+    tf = Nothing("tensorflow")
+    tf.contrib = types.SimpleNamespace(training=types.SimpleNamespace(HParams=Options))
+    sys.modules["tensorflow"] = tf
+    stub("inflect", "librosa")  # spectra are read, so nobody needs the filters
+    sys.modules["librosa.util"] = types.SimpleNamespace(pad_center=lambda x, _: x, tiny=None, normalize=None)
+    sys.modules["librosa.filters"] = types.SimpleNamespace(mel=lambda *_: np.zeros((80, 513), np.float32))
+    lines = []
+    for i in range(int(n)):
+        frames = np.random.randint(20, 90)
+        np.save(f"m{i}.npy", np.random.randn(80, frames).astype(np.float32))
+        lines.append(f"m{i}.npy|a" + "".join(np.random.choice(list("abcdefg  "), frames // 6)) + "\n")
+    with open("list", "w") as f:
+        f.writelines(lines)
+
+
+def no_weights():
+    """Nets that would be downloaded have weights that are drawn."""
+    import torch
+    import torchvision
+
+    torchvision.models._api.WeightsEnum.get_state_dict = lambda self, *_, **__: None
+    torch.hub.load_state_dict_from_url = lambda *_, **__: {}
+    load = torch.nn.Module.load_state_dict
+    torch.nn.Module.load_state_dict = lambda self, state, *a, **k: load(self, state, *a, **k) if state else None
+
+
+def old_names():
+    """Names that numpy and PyTorch had when the script was written."""
+    import builtins
+
+    import PIL.Image
+    from torch.utils.data import dataloader
+    for name in ("int", "float", "object", "str"):
+        setattr(np, name, getattr(builtins, name))
+    np.float_ = np.float64
+    PIL.Image.ANTIALIAS = PIL.Image.LANCZOS
+    dataloader._BaseDataLoaderIter.next = dataloader._BaseDataLoaderIter.__next__
+
+
+def main():
+    args = sys.argv[1:]
+    seed = 1
+    if args[-2:-1] == ["--seed"]:
+        seed, args = int(args[-1]), args[:-2]
+    import torch
+    random.seed(seed or None)
+    np.random.seed(seed or None)
+    torch.manual_seed(seed or int.from_bytes(os.urandom(4), "big"))
+    what, script, *own = args
+    script = os.path.join(os.path.abspath(SCRIPTS), script)
+    where = os.path.dirname(script)
+    if not os.path.exists(script):
+        sys.exit(f"stand_in.py: {script} is not there: check the repository out, at the commit that scripts.txt names")
+    with tempfile.TemporaryDirectory() as top, contextlib.ExitStack() as end:
+        end.callback(os.chdir, "/")
+        os.makedirs(top + "/a/b")
+        os.chdir(top + "/a/b")
+        for name in os.listdir(where):
+            if os.path.isdir(os.path.join(where, name)):
+                shutil.copytree(os.path.join(where, name), name)
+            else:
+                shutil.copy(os.path.join(where, name), name)
+        sys.argv = [script, *own]
+        sys.path[:0] = [os.getcwd(), where, os.path.dirname(where), os.path.join(SCRIPTS, args[1].split("/")[0])]
+        for word in what.split(","):
+            name, _, rest = word.partition("=")
+            globals()[name](*(rest.split(":") if rest else ()))
+        runpy.run_path(os.path.basename(script), run_name="__main__")
+
+
+main()

@@ -237,12 +237,12 @@ static int compare_places(struct vc_control_run *t, const struct side *a, const 
 	return r;
 }
 
-int vc_followed_peak(const struct vc_recording *rec, uint64_t *peak, struct vc_error *err)
+int vc_followed_peaks(const struct vc_recording *rec, struct vc_peaks *out, struct vc_error *err)
 {
 	struct vc_result r;
 
 	VC_TRY(vc_job_follow(rec, rec->torch, NULL, &r, err));
-	*peak = r.stats.peak_reserved;
+	*out = (struct vc_peaks){ r.stats.peak_allocated, r.stats.peak_reserved };
 	vc_result_fini(&r);
 	return VC_OK;
 }
@@ -251,6 +251,7 @@ int vc_control_compare(const struct vc_recording *recorded, const struct vc_reco
 		    struct vc_control_run *out, struct vc_error *err)
 {
 	struct side a = { 0 }, b = { 0 };
+	struct vc_peaks was = { 0 }, is = { 0 };
 	int r = read_side(recorded, &a, err);
 
 	*out = (struct vc_control_run){ 0 };
@@ -264,9 +265,11 @@ int vc_control_compare(const struct vc_recording *recorded, const struct vc_reco
 			r = compare_places(out, &a, &b, err);
 	}
 	if (r == VC_OK)
-		r = vc_followed_peak(recorded, &out->recorded, err);
+		r = vc_followed_peaks(recorded, &was, err);
 	if (r == VC_OK)
-		r = vc_followed_peak(run, &out->run, err);
+		r = vc_followed_peaks(run, &is, err);
+	out->recorded = was.peak_reserved;
+	out->run = is.peak_reserved;
 	out->same &= out->recorded == out->run && !out->restreamed;
 	release(&a);
 	release(&b);

@@ -34,8 +34,9 @@ struct vc_control_run {
 int vc_control_compare(const struct vc_recording *recorded, const struct vc_recording *run,
 		    struct vc_control_run *out, struct vc_error *err);
 void vc_control_fini(struct vc_control_run *t);
-/* What a recording reserves at its peak where the model does as it did. */
-int vc_followed_peak(const struct vc_recording *rec, uint64_t *peak, struct vc_error *err);
+/* What a recording allocates and reserves at its peaks where the model does as it did. */
+struct vc_peaks; /* result.h */
+int vc_followed_peaks(const struct vc_recording *rec, struct vc_peaks *out, struct vc_error *err);
 
 /* By how much a run that needs `peak` may need less or more, by what the control run shows. */
 void vc_control_interval(const struct vc_control_run *t, uint64_t peak, uint64_t *low,

@@ -7,6 +7,7 @@
 #include "simulator/session/carry.h"
 #include "simulator/session/completion.h"
 #include "simulator/session/job.h"
+#include "simulator/session/spread.h"
 #include "simulator/session/verify.h"
 
 enum { MOST = VC_RERUN_VALUES, SEEDS = 4 };
@@ -218,91 +219,37 @@ static bool play_card(const struct vc_rerun *r, const struct vc_card *card,
 	return on && on->total == ran_with;
 }
 
-static double squares(const double *x, unsigned n, double *mean)
+/* Peaks of all of its runs at those values. */
+static int peaks_of(const struct vc_rerun *r, struct vc_run_wish *wish, struct vc_peaks *out,
+		    struct vc_error *err)
 {
-	double sum = 0;
+	for (wish->seed = 0; wish->seed < r->seeds; wish->seed++) {
+		struct vc_recording rec = { 0 };
+		struct vc_ran ran;
+		int rc = r->opt->runner->run(r->opt, wish, &ran, err);
 
-	*mean = 0;
-	for (unsigned i = 0; i < n; i++)
-		*mean += x[i] / n;
-	for (unsigned i = 0; i < n; i++)
-		sum += (x[i] - *mean) * (x[i] - *mean);
-	return sum;
-}
-
-static int log_of(const struct vc_rerun *r, const struct vc_run_wish *wish, double *out,
-		  struct vc_error *err)
-{
-	struct vc_recording rec = { 0 };
-	struct vc_ran ran;
-	uint64_t peak = 0;
-	int rc = r->opt->runner->run(r->opt, wish, &ran, err);
-
-	if (rc == VC_OK)
-		rc = open_run(r->opt, ran.path, &rec, err);
-	if (rc == VC_OK)
-		rc = vc_followed_peak(&rec, &peak, err);
-	vc_recording_close(&rec);
-	*out = log((double)(peak ? peak : 1));
-	return rc;
-}
-
-/* All of its runs at those values. */
-static int logs_of(const struct vc_rerun *r, struct vc_run_wish *wish, double *out,
-		   struct vc_error *err)
-{
-	for (wish->seed = 0; wish->seed < r->seeds; wish->seed++)
-		VC_TRY(log_of(r, wish, &out[wish->seed], err));
+		if (rc == VC_OK)
+			rc = open_run(r->opt, ran.path, &rec, err);
+		if (rc == VC_OK)
+			rc = vc_followed_peaks(&rec, &out[wish->seed], err);
+		vc_recording_close(&rec);
+		VC_TRY(rc);
+	}
 	return VC_OK;
-}
-
-/* How far one more run may lie beside the mean of n, whose squares are `own`: Student's t on the
- * logarithms of peaks, which vary as much at the recorded values. The recording is one of those. */
-static int reach(const struct vc_rerun *r, unsigned n, double own, double *out,
-		 struct vc_error *err)
-{
-	static const double quantile[] = { /* two-sided 99 %, by degrees of freedom */
-		63.66, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169, 3.106,
-		3.055, 3.012, 2.977, 2.947, 2.921, 2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807,
-		2.797, 2.787, 2.779, 2.771, 2.763, 2.756, 2.750, 2.744 };
-	struct vc_param_value all[MOST];
-	struct vc_run_wish wish = as_recorded(r, all);
-	double at[VC_RERUN_SEEDS + 1], mean;
-	unsigned freedom = r->seeds + n - 1;
-
-	at[0] = log((double)(r->found.recorded ? r->found.recorded : 1));
-	VC_TRY(logs_of(r, &wish, at + 1, err));
-	*out = quantile[freedom - 1] * sqrt((squares(at, r->seeds + 1, &mean) + own) / freedom *
-					    (1 + 1.0 / n));
-	return VC_OK;
-}
-
-/* Of logarithms. */
-static uint64_t bytes_of(double x)
-{
-	return x < log(0x1p62) ? (uint64_t)exp(x) : 1ull << 62;
 }
 
 /* Run it r->seeds times. *middle: which of the peaks is in the middle. */
 static int run_spread(const struct vc_rerun *r, struct vc_run_wish *wish, struct vc_reran *out,
 		      unsigned *middle, struct vc_error *err)
 {
-	double at[VC_RERUN_SEEDS], mean, far, least, most;
+	struct vc_peaks run[VC_RERUN_SEEDS], recorded[VC_RERUN_SEEDS + 1];
+	struct vc_param_value all[MOST];
+	struct vc_run_wish again = as_recorded(r, all);
 
-	VC_TRY(logs_of(r, wish, at, err));
-	far = squares(at, r->seeds, &mean);
-	VC_TRY(reach(r, r->seeds, far, &far, err));
-	least = mean - far;
-	most = mean + far;
-	*middle = 0;
-	for (unsigned i = 0; i < r->seeds; i++) {
-		least = fmin(least, at[i]);
-		most = fmax(most, at[i]);
-		if (fabs(at[i] - mean) < fabs(at[*middle] - mean))
-			*middle = i;
-	}
-	out->least = bytes_of(least);
-	out->most = bytes_of(most);
+	VC_TRY(peaks_of(r, wish, run, err));
+	VC_TRY(peaks_of(r, &again, recorded, err));
+	VC_TRY(vc_followed_peaks(r->of, &recorded[r->seeds], err));
+	*middle = vc_spread(run, recorded, r->seeds, &out->least, &out->most);
 	return VC_OK;
 }
 
@@ -339,6 +286,7 @@ int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_
 {
 	struct vc_param_value all[MOST];
 	struct vc_run_wish wish = { .of = r->of, .at = all, .made = &r->made, .card = card };
+	struct vc_peaks peaks;
 	unsigned middle = 0;
 
 	wish.n = vc_rerun_values(r->of, at, n, all);
@@ -347,7 +295,8 @@ int vc_rerun_at(const struct vc_rerun *r, const struct vc_param_value *at, size_
 	wish.seed = middle;
 	VC_TRY(r->opt->runner->run(r->opt, &wish, &out->ran, err));
 	VC_TRY(open_run(r->opt, out->ran.path, rec, err));
-	VC_TRY(vc_followed_peak(rec, &out->peak, err));
+	VC_TRY(vc_followed_peaks(rec, &peaks, err));
+	out->peak = peaks.peak_reserved;
 	out->whole = play_card(r, card, rec);
 	if (r->seeds < 2 || out->least > out->peak)
 		out->least = out->peak;

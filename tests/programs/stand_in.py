@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a training script of a public repository as it stands, with its own command line, on data that stand in for its own.
 
-python stand_in.py DATA REPOSITORY/SCRIPT.py ARGUMENT... [--seed N]   (scripts.txt names the repositories, commits and command lines)
+python stand_in.py DATA OWNER+NAME/SCRIPT.py ARGUMENT... [--seed N]   (scripts.txt names repositories, commits and command lines)
 
-SCRIPTS is the folder of the checkouts, OWNER+NAME each. The script runs in a folder that is thrown away, in which the files of its
-own folder are. DATA are words with commas between them, WORD or WORD=A:B:C, each a function below: what is written for the script to
-read, what stands for a download, how many steps are enough. --seed N, at the end, is ours: data and generators are drawn with it,
-with 0 anew in each run; without it they are the same each time."""
+SCRIPTS: the folder of the checkouts. The script runs in a folder that is thrown away, where the files of its own folder are. DATA
+are words with commas between them, WORD or WORD=A:B:C, each a function below: what is written for the script to read, what stands
+for a download, how many steps are enough. --seed N, at the end, is ours: data and generators are drawn with it, with 0 anew in
+each run; without it they are the same each time."""
 import contextlib
 import importlib.machinery
 import os
@@ -83,7 +83,8 @@ def pictures(folder, n, side, mode="RGB", kind="png"):
 
 def words(n, vocabulary, least=3, most=40):
     """N lines."""
-    return [" ".join(f"w{w}" for w in np.random.randint(0, int(vocabulary), np.random.randint(least, most))) for _ in range(int(n))]
+    lengths = np.random.randint(least, most, int(n))
+    return [" ".join(f"w{w}" for w in np.random.randint(0, int(vocabulary), k)) for k in lengths]
 
 
 def text(path, n, vocabulary, least="3", most="40"):
@@ -209,7 +210,7 @@ def speech(n):
         with open(part + ".json", "w") as f:
             json.dump({"utts": utterances}, f)
     with open("dict", "w") as f:
-        f.writelines(f"{c} {i}\n" for i, c in enumerate(["<blank>", "<unk>", "<sos>", "<eos>", *(f"c{i}" for i in range(4, 4000))]))
+        f.writelines(f"{c} {i}\n" for i, c in enumerate(["<blank>", "<unk>", "<sos>", "<eos>", *range(4, 4000)]))
     sys.modules["kaldi_io"] = types.SimpleNamespace(read_mat=lambda path: np.random.rand(int(path), 80).astype(np.float32))
 
 
@@ -241,7 +242,8 @@ def clouds(n):
 
     import h5py
     top, parts = "data/modelnet40_normal_resampled", "shapenet/0"
-    os.makedirs(top + "/a"), os.makedirs(parts + "/points"), os.makedirs(parts + "/points_label"), os.makedirs("shapenet/train_test_split")
+    for folder in (top + "/a", parts + "/points", parts + "/points_label", "shapenet/train_test_split"):
+        os.makedirs(folder)
     os.makedirs("data/modelnet40_ply_hdf5_2048")
     names = [f"a_{i:04d}" for i in range(int(n))]
     for name in names:

@@ -72,6 +72,7 @@ kept=$(field "$TMP/k.vct" events)
 [ "$rc" = 0 ] && [ "$kept" -gt 60000 ] && [ "$kept" -lt 90000 ] && pass "a damaged part: the other blocks are there" || fail "a damaged part: the other blocks are there" "$rc $kept" "$err"
 equal "... and the hole is said" "$(field "$TMP/k.vct" gaps)" 1
 
+mkdir "$TMP/empty.vct.journal"; run recover "$TMP/empty.vct.journal"; expect "a folder without journals" 2 '' 'holds no journal: nothing to recover'
 run recover "$TMP/nothing"
 expect "no such recording: one sentence" 1 "" "there is no recording"
 printf 'this is no journal' > "$TMP/x.vcj"

@@ -82,9 +82,10 @@ all: $(BUILD)/vramcast ## build everything this machine can build
 include $(sort $(wildcard */build.mk))
 all: $(EXTRA)
 LIB_OBJ += $(UNTESTED)
-# Half of the time of the tests of pictures and of models, where they are sanitized.
+# Half of the time of the tests of pictures, models and placements, where they are sanitized.
 ifneq ($(SAN),)
 $(addprefix $(BUILD)/,simulator/models/torch_view.o simulator/observers/heapmap.o \
+	simulator/packing/pack_fit.o simulator/packing/pack_search.o simulator/packing/packing.o \
 	visualize/addressmap.o visualize/raster.o visualize/reduce.o): ALL_CFLAGS += -O2
 endif
 

@@ -211,7 +211,9 @@ static int scan_extension(struct work *w, const char *path, struct vc_error *err
 static bool is_passed_over(const char *name)
 {
 	static const char *const names[] = { "torch", "triton", "nvidia", "torchgen", "functorch",
-		"numpy", "scipy", "pandas", "pyarrow", "sklearn", "__pycache__", "tests", "bin" };
+		"numpy", "scipy", "pandas", "pyarrow", "sklearn", "__pycache__", "tests", "bin",
+		"transformers", "diffusers", "sympy", "networkx", "matplotlib", "pip", "setuptools",
+		"botocore", "awscli", "moto" }; /* many folders each */
 	size_t n = strlen(name);
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(name, names[i]) == 0)

@@ -212,8 +212,7 @@ static bool is_passed_over(const char *name)
 {
 	static const char *const names[] = { "torch", "triton", "nvidia", "torchgen", "functorch",
 		"numpy", "scipy", "pandas", "pyarrow", "sklearn", "__pycache__", "tests", "bin",
-		"transformers", "diffusers", "sympy", "networkx", "matplotlib", "pip", "setuptools",
-		"botocore", "awscli", "moto" }; /* many folders each */
+		"transformers", "sympy", "networkx", "pip", "setuptools" };
 	size_t n = strlen(name);
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(name, names[i]) == 0)

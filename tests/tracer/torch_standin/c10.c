@@ -52,22 +52,15 @@ void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t n, size_t total
 void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void *p, int64_t n, int64_t total,
 							   int64_t reserved, uint16_t device)
 {
-	(void)p;
-	(void)n;
-	(void)reserved;
-	(void)device;
-	standin_reports++;
-	standin_totals += (long)total;
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(p, n, (size_t)total, (size_t)reserved,
+							      device);
 }
 
 void _ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE(int64_t n, int64_t total,
 							 int64_t reserved, uint16_t device)
 {
-	(void)n;
-	(void)total;
-	(void)reserved;
-	(void)device;
-	standin_reports++;
+	_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(n, (size_t)total, (size_t)reserved,
+							    device);
 }
 
 /* As while a profiler collects: the allocator reports, too. */

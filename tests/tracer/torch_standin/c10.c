@@ -52,15 +52,22 @@ void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t n, size_t total
 void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void *p, int64_t n, int64_t total,
 							   int64_t reserved, uint16_t device)
 {
-	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(p, n, (size_t)total, (size_t)reserved,
-							      device);
+	(void)p;
+	(void)n;
+	(void)reserved;
+	(void)device;
+	standin_reports++;
+	standin_totals += (long)total;
 }
 
 void _ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE(int64_t n, int64_t total,
 							 int64_t reserved, uint16_t device)
 {
-	_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(n, (size_t)total, (size_t)reserved,
-							    device);
+	(void)n;
+	(void)total;
+	(void)reserved;
+	(void)device;
+	standin_reports++;
 }
 
 /* As while a profiler collects: the allocator reports, too. */

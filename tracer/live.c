@@ -125,9 +125,10 @@ static void release(struct vc_live *l, uint64_t key)
 
 static void hold(struct vc_live *l, const struct vc_record *rec)
 {
-	uint32_t i = l->idle;
+	uint32_t i;
 
-	release(l, key_of(rec));
+	release(l, key_of(rec)); /* a free that nobody saw */
+	i = l->idle;
 	if (i) {
 		l->idle = l->block[i - 1].next;
 	} else {

@@ -148,7 +148,9 @@ static void page(void **state)
 	assert_non_null(r);
 	l = vc_live_new(path, &j, 3);
 	put(l, VC_EV_ALLOC, 1, 100, 0, 150, now);
-	put(l, VC_EV_ALLOC, 1, 90, 0, 0, now);           /* at the same place: in its stead */
+	for (int i = 0; i < 3; i++)                      /* at the same place: in its stead */
+		put(l, VC_EV_ALLOC, 1, 90, 0, 0, now);
+	assert_int_equal(l->blocks, 1);
 	put(l, VC_EV_FREE, 2, 5, 0, 0, now);             /* nobody knows it */
 	put(l, VC_EV_DEVICE_SAMPLE, 200, 400, 0, 0, now); /* 200 are free: 350 can be reserved */
 	put(l, VC_EV_ALLOC, 3, 1, 0, 0, now + SECOND_NS);

@@ -12,6 +12,7 @@
 #include "commands/keep_open.h"
 #include "common/opt.h"
 #include "common/utf8.h"
+#include "common/vec.h"
 
 #define VC_GROUP(title)
 #define VC_COMMAND(id) &vc_command_##id,
@@ -116,10 +117,28 @@ static void say_next(const struct vc_command *c, const struct vc_console *con, c
 		fprintf(stderr, "next: %s\n", con->next);
 }
 
+/* A script that the system cannot start by itself is python3's: NULL where that is not so. */
+static char **script_line(const struct vc_command *c, size_t *n, char **argv)
+{
+	size_t length = *n && VC_PROCESSES ? strlen(argv[0]) : 0;
+	char **line;
+
+	if (!(c->flags & VC_CMD_PASSTHROUGH) || length < 4 || strcmp(argv[0] + length - 3, ".py") ||
+	    access(argv[0], R_OK) || !access(argv[0], X_OK))
+		return NULL;
+	line = calloc(*n + 2, sizeof(*line));
+	if (line) {
+		line[0] = (char *)(uintptr_t)"python3";
+		memcpy(line + 1, argv, (*n)++ * sizeof(*line));
+	}
+	return line;
+}
+
 static int run_command(const struct vc_command *c, size_t argc, char **argv, const char *why,
 		       struct vc_console *con)
 {
 	void *cfg = calloc(1, c->config_size ? c->config_size : 1);
+	char **script = NULL;
 	size_t operands = 0;
 	int r;
 
@@ -138,7 +157,9 @@ static int run_command(const struct vc_command *c, size_t argc, char **argv, con
 	if (r == VC_OK && why && (c->flags & VC_CMD_PASSTHROUGH) && !con->quiet)
 		fprintf(stderr, "vramcast: %s\n", why); /* it may run for long */
 	if (r == VC_OK)
-		r = c->run(cfg, operands, argv, con);
+		script = script_line(c, &operands, argv);
+	if (r == VC_OK)
+		r = c->run(cfg, operands, script ? script : argv, con);
 	else if (r == VC_OPT_HELP)
 		r = help_for(c);
 	if (r < 0)
@@ -146,7 +167,7 @@ static int run_command(const struct vc_command *c, size_t argc, char **argv, con
 	else if (!con->quiet && !is_json(c, cfg))
 		say_next(c, con, why);
 	vc_opt_fini(c, cfg);
-	free(cfg);
+	VC_FREE(script, cfg);
 	return r;
 }
 
@@ -213,7 +234,7 @@ int main(int argc, char **argv)
 			con.quiet = true;
 		else if (!strcmp(argv[at], "-v") || !strcmp(argv[at], "--verbose"))
 			con.verbose = true;
-		else if (!strcmp(argv[at], "-g") && at + 2 < argc)
+		else if ((!strcmp(argv[at], "-g") || !strcmp(argv[at], "--gpu")) && at + 2 < argc)
 			gpu = argv[++at];
 		else if ((words = vc_opt_color(argv[at], argv[at + 1], &con.color)) > 0)
 			at += words - 1;
@@ -221,8 +242,8 @@ int main(int argc, char **argv)
 			break;
 	}
 	if (at < argc && argv[at][0] == '-' && argv[at][1] && strcmp(argv[at], "--")) {
-		fprintf(stderr, "vramcast: no option %s before a command ('vramcast help')\n",
-			argv[at]);
+		fprintf(stderr, "vramcast: no option %s before a command: only -g, -q, -v and "
+			"--color stand there, the others behind it ('vramcast help')\n", argv[at]);
 		return 2;
 	}
 	if (at >= argc || (!strcmp(argv[at], "help") && at + 1 >= argc))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dryrun.c - vramcast dryrun: a program on a card that is not there. */
 #define _GNU_SOURCE /* asprintf */
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -321,12 +322,15 @@ static int run_all(const struct vc_dryrun_config *c, const char *python, struct 
 	struct vc_dryrun *d = calloc(c->gpus.n, sizeof *d);
 	char count[48], next[80];
 	char **line = program_line(c, python, &argc, argv, count, sizeof count);
+	struct stat st;
+	time_t began = time(NULL);
 	int rc = line && d ? vc_dryrun_put_stage(c, stage, &con->err) :
 			     vc_nomem(&con->err, "a command line");
 	if (!rc)
 		rc = c->roles ? run_roles(c, stage, argc, line, con) :
 				run_cards(c, stage, d, argc, line, con);
-	if (rc >= 0 && rc < 125 && !c->no_record && c->gpus.n == 1 && !access(c->out, R_OK)) {
+	if (rc >= 0 && rc < 125 && !c->no_record && c->gpus.n == 1 && !stat(c->out, &st) &&
+	    st.st_mtime >= began) { /* not one of an earlier run */
 		snprintf(next, sizeof(next), " -g %s", c->gpus.at[0]);
 		vc_next(con, "sim", c->out, next);
 	}
@@ -418,6 +422,8 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	struct vc_stage stage = { 0 };
 	struct vc_dryrun_server server = { stage.dir, c->requests, python, "", "" };
 	own.cudnn = &cudnn;
+	if (own.devices == VC_NOT_GIVEN && own.ranks == VC_NOT_GIVEN && own.world == VC_NOT_GIVEN)
+		own.devices = vc_dryrun_launched(argc, argv);
 	int rc = vc_dryrun_by_card(&own, &con->err);
 	if (!rc)
 		rc = check(c, argc, &con->err);

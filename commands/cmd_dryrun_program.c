@@ -53,3 +53,23 @@ int vc_dryrun_program(const struct vc_dryrun_config *c, size_t argc, char **argv
 	}
 	return r;
 }
+
+uint64_t vc_dryrun_launched(size_t argc, char **argv)
+{
+	static const char *const names[] = { "--nproc-per-node", "--nproc_per_node",
+					     "--num_processes", "--num-processes", "--num_gpus" };
+
+	/* behind the script stand the script's own */
+	for (size_t i = 0; i < argc && !strstr(argv[i], ".py"); i++)
+		for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++) {
+			size_t n = strlen(names[k]);
+			const char *count = strncmp(argv[i], names[k], n) ? "" :
+					    argv[i][n] == '=' ? argv[i] + n + 1 :
+					    !argv[i][n] && i + 1 < argc ? argv[i + 1] : "";
+
+			if (*count && strspn(count, "0123456789") == strlen(count) &&
+			    strlen(count) < 3 && atoi(count) >= 1 && atoi(count) <= 16)
+				return (uint64_t)atoi(count);
+		}
+	return VC_NOT_GIVEN;
+}

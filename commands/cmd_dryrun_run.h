@@ -41,5 +41,8 @@ int vc_dryrun_put_stage(const struct vc_dryrun_config *c, const struct vc_stage 
 struct vc_program;
 int vc_dryrun_program(const struct vc_dryrun_config *c, size_t argc, char **argv,
 		      struct vc_program **out, struct vc_error *err);
+/* How many processes that command line starts, each on a card of its own (torchrun, accelerate,
+ * deepspeed); VC_NOT_GIVEN: it does not say. */
+uint64_t vc_dryrun_launched(size_t argc, char **argv);
 /* Runs the program on the card of r->d, judges it and says what came out. The exit code, or < 0. */
 int vc_dryrun_card(struct vc_dryrun_run *r, size_t argc, char **argv, struct vc_console *con);

@@ -44,11 +44,20 @@ def _tell_threads():
         _tell("vc_null_waits", ("its own threads " + ", ".join(names)).encode())
 
 
+def _say_ranks():
+    error = getattr(sys, "last_value", None)
+    if isinstance(error, (KeyError, ValueError)) and "WORLD_SIZE" not in os.environ and \
+            any(name in str(error) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR")):
+        print("vramcast: this program wants to be one rank of several: 'vramcast dryrun --world N' plays one, "
+              "'--ranks N' starts all", file=sys.stderr)
+
+
 def _end_threads():
     """Lets the threads of backward passes finish and end while there is a Python to end in. They let
     go of the last tensors of a pass after the program was told of its end, and one that does so
     while Python ends is in trouble (nullgpu/late.c). PyTorch ends them by the same call, but in a
     destructor, when Python has gone."""
+    _say_ranks()
     _tell("vc_null_ends", status())
     core = getattr(sys.modules.get("torch"), "_C", None)
     if not hasattr(core, "__file__"):

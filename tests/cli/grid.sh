@@ -23,6 +23,15 @@ check "what does not fit is run with more memory" test "$(json "d['runs'][1]['ve
 grid --exit-code verdict --vary batch=4,500 -- "$train" --batch {batch}; expect "--exit-code verdict" 3 ' oom '
 rm -f "$RUNS"; run dryrun -g a100-40g-sxm -g a100-80g-sxm -o several.vct -- "$train" --batch 4
 expect "a run that is recorded answers for all cards of its class" 0 '' 'a100-40g-sxm .* fits +a100-80g-sxm$'; ran "it is run once" 1
+
+echo 'import os; os.environ["LOCAL_RANK"]' > rank.py; echo old > vramcast.vct
+run dryrun -g t4 rank.py; expect "a script that cannot be started is python3's; one of several ranks is told how" 1 '' "'vramcast dryrun --world N' plays one"
+check "... and a recording of an earlier run is not what comes next" test -z "$(grep '^next' <<< "$err")"
+{ echo "#!$py"; echo 'import os; print(os.environ["VRAMCAST_NULL_DEVICES"], "devices")'; } > torchrun; chmod +x torchrun
+for line in "3 --nproc-per-node 3 x.py" "2 --nproc_per_node=2 x.py" "1 --nproc-per-node gpu x.py" "1 --nproc-per-node 17 x.py" "1 x.py --num_gpus 4" "1 --num_gpus"; do
+	run dryrun -g t4 -- ./torchrun ${line#* }; expect "launched: ${line#* }" 0 "^${line%% *} devices"
+done
+
 rm -f "$RUNS"
 grid --env WORKSPACE=0,64 --conf '' --conf max_split_size_mb:64 -- "$train" --batch 2
 expect "variables and settings are a grid" 0 '^ *max_split_size_mb:64 +64 .* fits'; ran "of four runs" 4

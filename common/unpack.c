@@ -36,7 +36,12 @@ struct vc_unpack {
 	z_stream gz;
 	bool gz_ready;
 	ZSTD_DStream *zs;
-	struct zip { bool inside, stored, later, done; uint32_t sum, want; uint64_t left; } zip;
+	struct zip {
+		bool inside, stored, later, done, first; /* first: of several, the others are not
+							  * looked at (torch.save) */
+		uint32_t sum, want;
+		uint64_t left; /* stored, later: what came */
+	} zip;
 	/* The thread owns what stands above while it runs; the lock guards what stands below. */
 	bool threaded;
 	pthread_t thread;
@@ -181,22 +186,45 @@ static int zip_file(struct vc_unpack *u, const uint8_t *p, size_t n, struct vc_e
 	u->raw_at += 30 + name + little(p + 28, 2);
 	if (name && word[name - 1] == '/')
 		return 0;
-	if (u->zip.done && name > 9 && !memcmp(word, "__MACOSX/", 9)) {
+	if (u->zip.done && (u->zip.first || (name > 9 && !memcmp(word, "__MACOSX/", 9)))) {
 		u->between = true;
 		return 0;
 	}
 	if (u->zip.done)
 		return vc_fail(err, VC_EFORMAT, "%s: an archive of several files; unpack it and "
 			       "name those that you mean", u->name);
-	if (flags & 1 || (method != 8 && (method || flags & 8 || size == UINT32_MAX)))
+	if (flags & 1 || (method != 8 && (method || (!(flags & 8) && size == UINT32_MAX))))
 		return vc_fail(err, VC_EFORMAT, "%s: the file in this archive is %s; unpack it "
-			       "first", u->name, flags & 1 ? "encrypted" : method ?
-			       "packed in a way that is rare" : "stored without its length");
+			       "first", u->name, flags & 1 ? "encrypted" :
+			       "packed in a way that is rare");
 	if (inflateReset(&u->gz) != Z_OK)
 		return vc_fail(err, VC_EFORMAT, "%s: damaged zip data", u->name);
-	u->zip = (struct zip){ .inside = true, .stored = !method, .later = flags & 8, .left = size,
-			       .want = little(p + 14, 4), .sum = (uint32_t)crc32(0, NULL, 0) };
+	u->zip = (struct zip){ .inside = true, .stored = !method, .later = flags & 8,
+			       .left = flags & 8 ? 0 : size, .want = little(p + 14, 4),
+			       .sum = (uint32_t)crc32(0, NULL, 0),
+			       .first = name > 9 && !memcmp(word + name - 9, "/data.pkl", 9) };
 	return 0;
+}
+
+/* How much of a stored file lies here. Where its length comes behind it, it ends before the mark
+ * and a sum that its length follows. */
+static size_t zip_stored(const struct vc_unpack *u, const uint8_t *p, size_t n, bool *over)
+{
+	if (!u->zip.later) {
+		*over = u->zip.left <= n;
+		return *over ? (size_t)u->zip.left : n;
+	}
+	for (const uint8_t *at = p; (at = memchr(at, 'P', n - (size_t)(at - p))) != NULL; at++) {
+		size_t before = (size_t)(at - p);
+
+		if (n - before < 12)
+			return before;
+		*over = little(at, 4) == ZIP_SIZES &&
+			little(at + 8, 4) == (uint32_t)(u->zip.left + before);
+		if (*over)
+			return before;
+	}
+	return n;
 }
 
 static int zip_next(struct vc_unpack *u, struct vc_error *err)
@@ -222,6 +250,7 @@ static int zip_next(struct vc_unpack *u, struct vc_error *err)
 
 static int unzip(struct vc_unpack *u, uint8_t *to, size_t cap, size_t *got, struct vc_error *err)
 {
+	bool ends = false;
 	int over;
 
 	if (u->between)
@@ -229,14 +258,13 @@ static int unzip(struct vc_unpack *u, uint8_t *to, size_t cap, size_t *got, stru
 	if (u->between || !u->zip.inside)
 		return u->between ? 0 : zip_next(u, err);
 	if (u->zip.stored) {
-		size_t n = u->raw_end - u->raw_at;
+		size_t n = zip_stored(u, u->raw + u->raw_at, u->raw_end - u->raw_at, &ends);
 
+		over = ends && n <= cap;
 		n = n < cap ? n : cap;
-		n = n < u->zip.left ? n : (size_t)u->zip.left;
 		memcpy(to, u->raw + u->raw_at, n);
 		u->raw_at += *got = n;
-		u->zip.left -= n;
-		over = !u->zip.left;
+		u->zip.left += u->zip.later ? n : -(uint64_t)n;
 	} else {
 		VC_TRY(over = inflate_some(u, to, cap, got, err));
 	}

@@ -38,6 +38,13 @@ put('good.zip', archive(['a.pickle']))
 put('stored.zip', archive(['a.pickle'], zipfile.ZIP_STORED))
 put('mac.zip', archive(['a.pickle', '__MACOSX/._a.pickle']))
 put('piped.zip', archive(['a.pickle'], to=Pipe))
+put('laid.zip', laid := archive(['a.pickle'], zipfile.ZIP_STORED, Pipe))
+put('laid-cut.zip', laid[:len(data)])
+put('laid-sum.zip', laid[:99] + bytes([laid[99] ^ 1]) + laid[100:])
+put('saved.zip', archive(['x/data.pkl', 'x/version', 'x/data/0'], zipfile.ZIP_STORED, Pipe)) # as torch.save does
+plain, data = data, pickle.dumps(dict(good, pad=b'PK\7\x08' * 300001), 4)
+put('marks.zip', archive(['a.pickle'], zipfile.ZIP_STORED, Pipe)); data = plain
+put('weights.pickle', b'\x80\x02}X\x01\0\0\0actorch._utils\n_rebuild_tensor_v2\n.')
 put('several.zip', archive(['a.pickle', 'b.pickle']))
 put('lzma.zip', archive(['a.pickle'], zipfile.ZIP_LZMA))
 z = archive(['a.pickle'])
@@ -100,7 +107,10 @@ good() { run info "$TMP/$1"; expect "info $1" 0 "$2"; }
 
 for p in '' 2 3 4 5; do good "good$p.pickle" 'torch_snapshot'; done
 good good.pickle.gz 'torch_snapshot'
-for p in good stored mac piped; do good $p.zip 'torch_snapshot'; done
+for p in good stored mac piped laid saved marks; do good $p.zip 'torch_snapshot'; done
+bad laid-cut.zip 'ends too early.*cut off'
+bad laid-sum.zip 'damaged zip data: incorrect data check'
+bad weights.pickle 'holds tensors .torch._utils._rebuild_tensor_v2 at byte 9., as checkpoints do'
 bad several.zip 'an archive of several files; unpack it'
 bad lzma.zip 'packed in a way that is rare; unpack it first'
 bad locked.zip 'encrypted'

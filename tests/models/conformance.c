@@ -247,8 +247,14 @@ static uint64_t play(const struct setup *s, struct world *w, bool checked)
 	return digest;
 }
 
+#ifdef __x86_64__
+enum { JUDGED = true };
+#else
+enum { JUDGED = false }; /* others round otherwise */
+#endif
+
 /* Answers stay what they were: a checksum for each setup, VC_UPDATE_GOLDEN=1 writes them anew. A
- * new setup is not judged, nor is another processor, which rounds otherwise. */
+ * new setup is not judged. */
 static bool is_as_it_was(const char *setup, uint64_t digest)
 {
 	static const char path[] = "tests/golden/told/conformance.txt";
@@ -259,12 +265,10 @@ static bool is_as_it_was(const char *setup, uint64_t digest)
 
 	if (f && update)
 		fprintf(f, "%016" PRIx64 " %s\n", digest, setup);
-#ifdef __x86_64__
 	while (f && !update && fgets(line, sizeof(line), f))
 		if (sscanf(line, "%" SCNx64 " %299[^\n]", &known, name) == 2 &&
 		    !strcmp(name, setup))
-			same = known == digest;
-#endif
+			same = known == digest || !JUDGED;
 	return f && !fclose(f) && same;
 }
 

@@ -44,11 +44,14 @@ bool vc_repeats_find(const uint64_t *x, size_t n, struct vc_repeats *out)
 }
 
 /* A first micro-batch may do a little less than the others, and what is behind the last one is less
- * than all of them. */
+ * than all of them. All others repeat, but for those that fill and empty a pipeline. */
 uint64_t vc_repeats_hold(const struct vc_repeats *r, size_t n, uint64_t have, uint64_t stages)
 {
+	uint64_t least = have >= 2 * stages ? have + 1 - 2 * stages : 0;
+
 	for (uint64_t each = 1; each <= stages; each++)
 		if (stages % each == 0 && 20 * r->period * have <= 21 * each * n)
-			return 2 * r->period * have > each * n ? each : 0;
+			return 2 * r->period * have > each * n &&
+			       each * (r->end - r->from) >= least * r->period ? each : 0;
 	return 0;
 }

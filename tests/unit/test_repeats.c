@@ -50,13 +50,16 @@ static void test_nothing_repeats(void **state)
 static void test_what_a_period_holds(void **state)
 {
 	(void)state;
-	struct vc_repeats r = { 0, 0, 100 };
+	struct vc_repeats r = { 0, 1500, 100 };
 
 	assert_int_equal(vc_repeats_hold(&r, 1650, 16, 1), 1);
 	assert_int_equal(vc_repeats_hold(&r, 1590, 16, 1), 1); /* the first has less to do */
 	assert_int_equal(vc_repeats_hold(&r, 420, 16, 4), 4);  /* four at a time */
 	assert_int_equal(vc_repeats_hold(&r, 420, 16, 1), 0);
 	assert_int_equal(vc_repeats_hold(&r, 4000, 16, 1), 0); /* a layer, no micro-batch */
+	r.end = 200;
+	assert_int_equal(vc_repeats_hold(&r, 420, 4, 1), 0); /* two are alike, two are not */
+	assert_int_equal(vc_repeats_hold(&r, 420, 4, 2), 1); /* they fill and empty the pipeline */
 }
 
 int main(void)

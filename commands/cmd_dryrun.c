@@ -35,7 +35,7 @@ static const struct vc_option options[] = {
 	{ 0, "context", VC_O_SIZE, AT(context), "SIZE",
 	  "memory of this process outside the allocator (CUDA context, libraries)", NULL },
 	{ 0, "devices", VC_O_UINT, AT(devices), "N",
-	  "how many such cards the machine has [1; with --world 8]", NULL },
+	  "how many such cards the machine has [torchrun's count, else 1; with --world 8]", NULL },
 	{ 0, "ranks", VC_O_UINT, AT(ranks), "N",
 	  "start the script N times, one process a card, as torchrun does", NULL },
 	{ 0, "world", VC_O_UINT, AT(world), "N",

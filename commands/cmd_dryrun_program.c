@@ -68,8 +68,8 @@ uint64_t vc_dryrun_launched(size_t argc, char **argv)
 					    !argv[i][n] && i + 1 < argc ? argv[i + 1] : "";
 
 			if (*count && strspn(count, "0123456789") == strlen(count) &&
-			    strlen(count) < 3 && atoi(count) >= 1 && atoi(count) <= 16)
-				return (uint64_t)atoi(count);
+			    strlen(count) < 3 && strtoull(count, NULL, 10) - 1 < 16)
+				return strtoull(count, NULL, 10);
 		}
 	return VC_NOT_GIVEN;
 }

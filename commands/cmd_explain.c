@@ -162,15 +162,18 @@ static int read_all(const char *path, char **text, size_t *n, struct vc_error *e
 static void say_next(const struct vc_oom_text *m, struct vc_console *con)
 {
 	const struct vc_figure *f = &m->figure[VC_FIG_CAPACITY];
-	const char *name = "rtx4090";
+	const char *name = "rtx4090", *program = m->format->program;
 	char line[80];
 
 	for (size_t i = vc_cards_n; i-- && f->known;)
 		if (vc_cards[i].total <= f->value + f->slack &&
 		    vc_cards[i].total + f->slack >= f->value)
 			name = vc_cards[i].name;
-	snprintf(line, sizeof(line), "dryrun -g %s -- python", name);
-	vc_next(con, line, "train.py", "");
+	snprintf(line, sizeof(line), "dryrun -g %s --%s", name, program ? "" : " python");
+	if (program && *program)
+		snprintf(con->next, sizeof(con->next), "vramcast %s %s", line, program);
+	else if (!program)
+		vc_next(con, line, "train.py", "");
 }
 
 static int explain_run(const void *config, size_t argc, char **argv, struct vc_console *con)
@@ -198,10 +201,10 @@ const struct vc_command vc_command_explain = {
 	.name = "explain", .operands = "[FILE]",
 	.summary = "what a pasted out-of-memory message means and what to try",
 	.details =
-		"Reads the message (or a whole log) from FILE or standard input. Knows the "
-		"reports of PyTorch from\n"
-		"0.1 to 2.15, ROCm's, XPU's and MPS's, XLA's (JAX), and tells others apart. "
-		"Figures that are\n"
+		"Reads the message (or a whole log) from FILE or standard input. Knows what "
+		"PyTorch 0.1 to 2.15\n"
+		"(ROCm, XPU, MPS too), JAX, libraries, servers and the host say, and tells "
+		"others apart. Figures that are\n"
 		"damaged are left out, not guessed; of several messages the last whole one is "
 		"explained.\n\n"
 		"  vramcast explain < error.txt\n"

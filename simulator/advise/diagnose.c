@@ -383,8 +383,12 @@ static void explain_found(struct vc_diagnosis *d)
 
 static void explain_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 {
+	const char *const *own = m->format->meaning;
+
 	explain_found(d);
-	for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++) {
+	for (size_t k = 0; k < 2 && own[k]; k++)
+		say_text(m, d, own[k]);
+	for (size_t i = 0; !own[0] && i < sizeof(meanings) / sizeof(*meanings); i++) {
 		if (meanings[i].cause != d->found.cause ||
 		    (meanings[i].when && !meanings[i].when(m)))
 			continue;
@@ -537,6 +541,14 @@ static void advise_unknown(const struct vc_oom_text *m, struct vc_diagnosis *d)
 
 static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 {
+	const char *const *own = m->format->tries;
+
+	for (size_t k = 0; k < 3 && own[k]; k++)
+		advise(d, own[k]);
+	if (m->format->less)
+		advise_less(d);
+	if (own[0])
+		return;
 	switch (d->found.cause) {
 	case VC_CAUSE_IMPOSSIBLE:
 		advise(d, "print the shapes in front of the failing line");

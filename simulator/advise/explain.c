@@ -115,6 +115,11 @@ static const struct { enum vc_figure_name name; bool before; const char *phrase;
 	{ VC_FIG_REQUEST, false, "while trying to allocate " },
 	{ VC_FIG_REQUEST, false, "_alloc_buffer: allocating " },
 	{ VC_FIG_REQUEST, false, "(failed to allocate " },
+	{ VC_FIG_REQUEST, false, "you tried to allocate " },
+	{ VC_FIG_REQUEST, false, "Requested : " }, /* the driver's pools */
+	{ VC_FIG_ALLOCATED, false, "Currently allocated : " },
+	{ VC_FIG_CAPACITY, false, "Device limit : " },
+	{ VC_FIG_FREE, false, "Free (according to CUDA): " },
 	{ VC_FIG_CAPACITY, true, " total capacity;" },
 	{ VC_FIG_CAPACITY, false, "total capacity of " },
 	{ VC_FIG_CAPACITY, false, "total capacty of " },
@@ -224,6 +229,12 @@ static void read_tensor(const char *s, struct vc_oom_text *m)
 
 static bool fits(const struct vc_oom_format *f, const char *s)
 {
+	bool marked = !f->mark[0];
+
+	for (size_t i = 0; i < 3 && f->mark[i]; i++)
+		marked |= strstr(s, f->mark[i]) != NULL;
+	if (!marked)
+		return false;
 	for (size_t i = 0; i < 3 && f->has[i]; i++)
 		if (!strstr(s, f->has[i]))
 			return false;
@@ -300,11 +311,14 @@ static const char *find_any(const char *s, const char *const *word)
 
 static const char *find_message(const char *s)
 {
-	static const char *const any[] = { "out of memory", "CUDA_ERROR_OUT_OF_MEMORY",
-					  "RESOURCE_EXHAUSTED", "OOM when allocating tensor",
-					  "cuda runtime error (2)",
-					  "std::bad_alloc: out_of_memory", NULL };
+	const char *any[64] = { "out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "RESOURCE_EXHAUSTED",
+				"OOM when allocating tensor", "cuda runtime error (2)",
+				"std::bad_alloc: out_of_memory" };
+	size_t n = 6;
 
+	for (const struct vc_oom_format *f = vc_oom_formats; f->tag; f++)
+		for (size_t i = 0; i < 3 && f->mark[i] && n < 63; i++)
+			any[n++] = f->mark[i];
 	return find_any(s, any);
 }
 

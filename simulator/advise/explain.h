@@ -36,6 +36,11 @@ struct vc_oom_format {
 	const char *about;        /* one sentence */
 	enum vc_style style;
 	const char *has[3], *hasnot[3]; /* texts that tell it, NULL-terminated */
+	const char *mark[3];      /* one of these is there; they find it in a log */
+	/* what it means and what helps, NULL-terminated; none: what the figures tell */
+	const char *meaning[2], *tries[3];
+	bool less;                /* a smaller batch helps, too */
+	const char *program;      /* to dry-run; NULL: python train.py; "": there is none */
 };
 extern const struct vc_oom_format
 	vc_oom_formats[]; /* the first that fits wins; ends with a NULL tag */

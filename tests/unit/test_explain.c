@@ -86,7 +86,7 @@ static void messages_from_the_wild_are_read_as_a_person_would(void **state)
 		rows++;
 	}
 	fclose(f);
-	assert_int_equal(rows, 72);
+	assert_int_equal(rows, 94);
 }
 
 static const char whole[] =
@@ -283,10 +283,37 @@ static void of_several_messages_the_last_whole_one_is_explained(void **state)
 	assert_true(says(&d, "2 such messages"));
 }
 
+/* What other libraries, ranks and the host say before and behind it follows from it. */
+static void a_whole_report_is_explained_before_what_follows_from_it(void **state)
+{
+	static const char others[] = "NCCL WARN Failed to CUDA calloc async 608 bytes; RuntimeError: "
+				     "DataLoader worker (pid 7) is killed by signal: Killed. ";
+	char text[3000];
+	struct vc_oom_text m;
+	struct vc_diagnosis d;
+
+	(void)state;
+	for (int behind = 0; behind < 2; behind++) {
+		snprintf(text, sizeof(text), "%s%s\n%s", behind ? "" : others, whole,
+			 behind ? others : "");
+		read_one(text, &m, &d);
+		assert_string_equal(m.format->tag, "F7-private-pools");
+		assert_true(m.complete);
+	}
+	read_one(others, &m, &d); /* without it the first row of the table */
+	assert_string_equal(m.format->tag, "L-nccl");
+	assert_true(says(&d, "NCCL takes its part") && says(&d, "NCCL_BUFFSIZE"));
+	assert_true(says(&d, "smaller batch")); /* which helps here, too */
+	read_one("DataLoader worker (pid 7) is killed by signal: Killed.", &m, &d);
+	assert_true(says(&d, "the card's is not") && says(&d, "--host-memory"));
+	assert_false(says(&d, "smaller batch"));
+}
+
 static void text_without_a_message_is_refused(void **state)
 {
 	static const char *const text[] = { "", "Segmentation fault", "loss 0.3\n", "\x1b[",
-					   "out of coffee" };
+					   "out of coffee", "Cuda failure 'invalid argument'",
+					   "CUBLAS_STATUS_NOT_SUPPORTED" };
 	struct vc_oom_text m;
 	struct vc_error err;
 
@@ -323,6 +350,7 @@ int main(void)
 		cmocka_unit_test(linux_is_not_blamed_on_windows),
 		cmocka_unit_test(other_allocators_get_their_own_advice),
 		cmocka_unit_test(of_several_messages_the_last_whole_one_is_explained),
+		cmocka_unit_test(a_whole_report_is_explained_before_what_follows_from_it),
 		cmocka_unit_test(text_without_a_message_is_refused),
 		cmocka_unit_test(absurd_figures_are_left_out),
 	};

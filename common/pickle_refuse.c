@@ -35,8 +35,8 @@ static const char *printable(const char *s, size_t n, char *to, size_t cap)
 static int refuse_name(struct pickle_machine *m, const char *module, const char *name, uint64_t at)
 {
 	if (!strncmp(module, "torch._utils", 12))
-		return vc_fail(m->err, VC_EFORMAT, "the pickle holds tensors (%s.%s at byte %llu), as "
-			       "checkpoints do, and no recording", module, name,
+		return vc_fail(m->err, VC_EFORMAT, "the pickle holds tensors (%s.%s at byte "
+			       "%llu), as checkpoints do, and no recording", module, name,
 			       (unsigned long long)at);
 	return vc_fail(m->err, VC_EFORMAT, "the pickle wants Python to run %s.%s (byte %llu); "
 		       "vramcast reads data only and never executes what a file names", module,

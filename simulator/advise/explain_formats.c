@@ -8,8 +8,8 @@
 #define HOST_MEANS "The computer's memory is full, or what a container or a job may take of it; " \
 		   "the card's is not."
 #define HOST_TRIES \
-	{ "fewer num_workers, less prefetching and pinning in loaders; torch.load(..., mmap=True), " \
-	  "map_location", \
+	{ "fewer num_workers, less prefetching and pinning in loaders; " \
+	  "torch.load(..., mmap=True), map_location", \
 	  "a larger limit of the container or the job (--memory, --mem)", \
 	  "'vramcast dryrun' names the program's peak on the host, 'vramcast sim --host-memory " \
 	  "SIZE' judges it" }
@@ -222,10 +222,10 @@ const struct vc_oom_format vc_oom_formats[] = {
 	{ .tag = "K-shared", .framework = "triton",
 	  .about = "a kernel wants more of the shared memory inside a multiprocessor than it has",
 	  .mark = { "out of resource: shared memory" },
-	  .meaning = { "That is no memory for tensors: neither a smaller batch nor a larger card of "
-		       "the same generation helps." },
-	  .tries = { "smaller blocks or fewer num_stages, as newer releases of a package choose for "
-		     "this generation; another backend (attention, mixture of experts)" },
+	  .meaning = { "That is no memory for tensors: neither a smaller batch nor a larger card "
+		       "of the same generation helps." },
+	  .tries = { "smaller blocks or fewer num_stages, as newer releases of a package choose "
+		     "for this generation; another backend (attention, mixture of experts)" },
 	  .program = "" },
 	{ .tag = "C-cupy", .framework = "cupy",
 	  .about = "CuPy's pool could not get memory from the driver",

@@ -286,8 +286,9 @@ static void of_several_messages_the_last_whole_one_is_explained(void **state)
 /* What other libraries, ranks and the host say before and behind it follows from it. */
 static void a_whole_report_is_explained_before_what_follows_from_it(void **state)
 {
-	static const char others[] = "NCCL WARN Failed to CUDA calloc async 608 bytes; RuntimeError: "
-				     "DataLoader worker (pid 7) is killed by signal: Killed. ";
+	static const char others[] = "NCCL WARN Failed to CUDA calloc async 608 bytes; "
+				     "RuntimeError: DataLoader worker (pid 7) is killed by signal: "
+				     "Killed. ";
 	char text[3000];
 	struct vc_oom_text m;
 	struct vc_diagnosis d;

@@ -48,8 +48,8 @@ struct tune {
 	struct trial *trial;       /* [0]: as it is now, [1]: defaults */
 	size_t n;
 	pthread_mutex_t lock;      /* of peak */
-	uint64_t *peak;            /* of the best that fit so far, ascending, at most `shown` */
-	size_t peaks, shown;
+	uint64_t *peak;            /* of the best that fit so far, ascending, at most `kept` */
+	size_t peaks, kept;        /* kept: whose order counts what is open about them */
 	struct vc_progress *progress;
 	_Atomic uint64_t hopeless; /* a trial that reserves more is of no interest */
 };
@@ -157,16 +157,16 @@ static void note_good(struct tune *t, uint64_t peak)
 	size_t i;
 
 	pthread_mutex_lock(&t->lock);
-	i = t->peaks < t->shown ? t->peaks++ : t->shown;
+	i = t->peaks < t->kept ? t->peaks++ : t->kept;
 	for (; i && t->peak[i - 1] > peak; i--)
-		if (i < t->shown)
+		if (i < t->kept)
 			t->peak[i] = t->peak[i - 1];
-	if (i < t->shown)
+	if (i < t->kept)
 		t->peak[i] = peak;
-	if (t->peaks == t->shown) {
+	if (t->peaks == t->kept) {
 		near = (uint64_t)((1 + WORTH) * (double)t->peak[0]) + 1;
 		atomic_store(&t->hopeless,
-			     near > t->peak[t->shown - 1] ? near : t->peak[t->shown - 1]);
+			     near > t->peak[t->kept - 1] ? near : t->peak[t->kept - 1]);
 	}
 	pthread_mutex_unlock(&t->lock);
 }
@@ -421,11 +421,17 @@ static int try_all(struct tune *t, struct vc_error *err)
 {
 	struct vc_work work = { .n = t->n, .arg = t, .job = try_one, .done = count_one,
 				.threads = t->cfg->threads };
+	size_t left = 0;
 
 	VC_TRY(vc_workers_run(&work, err));
+	/* How far one went that was given up is chance where there are several threads, and so is
+	 * whether one was that ended just before. */
+	for (size_t i = 1; i < t->n; i++) {
+		t->trial[i].given_up = t->trial[i].stats.peak_reserved > t->hopeless;
+		left += !t->trial[i].given_up;
+	}
 	vc_sort(t->trial + 1, t->n - 1, sizeof(*t->trial), compare);
-	work.n = t->shown + 1 > FINAL ? t->shown + 1 : FINAL;
-	work.n = work.n < t->n ? work.n : t->n;
+	work.n = t->kept < 1 + left ? t->kept : 1 + left;
 	work.job = decide_one;
 	work.done = NULL;
 	vc_progress_say(t->progress, "all that is open about the best %zu of %zu settings", work.n,
@@ -446,9 +452,10 @@ static int search(struct tune *t, struct vc_error *err)
 			       t->plan.model->name);
 	int r = list_trials(t, err);
 	if (r == VC_OK) {
-		t->shown = t->cfg->top < t->n ? (size_t)t->cfg->top : t->n;
-		t->shown += !t->shown;
-		t->peak = calloc(t->shown, sizeof(*t->peak));
+		t->kept = t->cfg->top < t->n ? (size_t)t->cfg->top + 1 : t->n;
+		t->kept = t->kept > FINAL ? t->kept : FINAL;
+		t->kept = t->kept < t->n ? t->kept : t->n;
+		t->peak = calloc(t->kept, sizeof(*t->peak));
 		VC_HAVE(t->peak, "the trials", err);
 		r = try_all(t, err);
 	}

@@ -62,4 +62,10 @@ printf 'vramcast-golden 1\nq 1\n' > "$TMP/b.ops"
 run sim "$TMP/b.ops"; expect "an unknown operation is named" 1 '' "line 2: no operation is called 'q'"
 gzip -dc tests/golden/vectors/scripts/oom_0_fit.txt.gz > "$TMP/oom.ops"
 run sim "$TMP/oom.ops" --torch 2.5 --json; expect "a script that runs out says what PyTorch says" 3 'CUDA out of memory\. Tried to allocate'
+# Threads change nothing, however they take turns: what one of them gives up depends on what others found before.
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	"$VRAMCAST" tune --json -j $((i % 5 + 1)) tests/recordings/devices.vct 2> /dev/null | cksum
+done | sort -u > "$TMP/sums"
+check "threads change nothing" test "$(wc -l < "$TMP/sums")" -eq 1
+
 finish

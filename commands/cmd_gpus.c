@@ -61,8 +61,9 @@ static int list(struct vc_emit *e, size_t argc, char **argv, struct vc_error *er
 		card(e, &vc_cards[i], true);
 	if (!argc) {
 		vc_emit_end(e);
-		vc_emit_array(e, "parts", "Parts of cards (MIG), cards with error correction the "
-			      "other way, laptops; any card may also be NAME+windows");
+		vc_emit_array(e, "parts", "Only where they are named: parts of cards (MIG), cards "
+			      "with error correction the other way, laptops, older and small "
+			      "cards, boards with the host's memory; any may be NAME+windows");
 	}
 	for (size_t i = 0; !argc && i < vc_card_parts_n; i++)
 		card(e, &vc_card_parts[i], true);

@@ -36,6 +36,7 @@ const size_t vc_cards_n = sizeof(vc_cards) / sizeof(*vc_cards);
 const struct vc_card vc_card_parts[] = {
 #include "simulator/replay/card_parts.def"
 #include "simulator/replay/card_laptops.def"
+#include "simulator/replay/card_others.def"
 };
 const size_t vc_card_parts_n = sizeof(vc_card_parts) / sizeof(*vc_card_parts);
 #undef VC_CARD_OF
@@ -57,6 +58,7 @@ const size_t vc_card_parts_n = sizeof(vc_card_parts) / sizeof(*vc_card_parts);
 static const struct vc_card on_windows[] = {
 #include "simulator/replay/cards.def"
 #include "simulator/replay/card_laptops.def"
+#include "simulator/replay/card_others.def"
 };
 #undef VC_CARD
 #undef VC_CARD_OF
@@ -92,7 +94,7 @@ static void add_word(struct spelling *s, char *word)
 		"instinct", "radeon", "rtx", "gtx", "rx", "gpu", "generation", "blackwell",
 		"server", "workstation", "edition", "max", "q", "intel", "r", "tm", "graphics",
 		"data", "center", "arc", "huawei", "tile", "hbm2", "hbm3", "hbm3e", "gb",
-		"ac", "gcd", NULL };
+		"ac", "gcd", "jetson", NULL };
 	static const char *const family[] = { "rtx", "gtx", "rx", "max", "arc", "ascend", NULL };
 	static const char *const form[] = { "sxm", "pcie", "nvl", NULL };
 	size_t used = strlen(s->id);
@@ -222,7 +224,7 @@ static const struct vc_card *changed(const struct vc_card *card, const char *how
 	return NULL;
 }
 
-/* Whole cards first; parts and laptops are meant only where no card is. */
+/* Whole cards first; parts, laptops and others are meant only where no card is. */
 static size_t search(const char *name, const struct vc_card *found[NAME])
 {
 	const char *how = strchr(name, '+');

@@ -51,8 +51,8 @@ struct vc_card {
 extern const struct vc_card vc_cards[];
 extern const size_t vc_cards_n;
 
-/* Parts of cards, cards with error correction the other way, and laptops: found where they are
- * named, never suggested. */
+/* Parts of cards, cards with error correction the other way, laptops, and cards that are older,
+ * smaller or rarer: found where they are named, never suggested. */
 extern const struct vc_card vc_card_parts[];
 extern const size_t vc_card_parts_n;
 

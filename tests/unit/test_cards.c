@@ -81,7 +81,7 @@ static void names_as_people_write_them_are_understood(void **unused)
 static void an_inexact_name_never_becomes_another_card(void **unused)
 {
 	static const char *const none[] = {
-		"rtx2080", "RTX 4060 Ti", "a100", "v100", "rtx3080", "RTX 4090 D", "H20-3e",
+		"rtx2080", "RTX 4060 Ti", "a100", "v100", "rtx3080", "RTX 5090 D", "H20-5e",
 		"NVIDIA GeForce RTX 4095 Laptop GPU", "A100-SXM4-40GB MIG 9g.5gb", "ti", "rtx",
 		"a100 60gb", "NVIDIA GeForce RTX 5070 Ti SUPER", "RTX 5060 Ti" };
 	struct vc_error err;
@@ -109,6 +109,34 @@ static void a_part_a_laptop_and_a_way_of_use_are_found_by_name(void **unused)
 		{ "a6000+ecc", "a6000+ecc" },
 		{ "l4+noecc", "l4+noecc" },
 		{ "NVIDIA A10-24Q", "a10+24q" },
+		{ "NVIDIA GeForce RTX 4090 D", "rtx4090d-24g" },
+		{ "NVIDIA H20-3e", "h20-3e-141g" },
+		{ "GeForce GTX 1060 6GB", "gtx1060-6g" },
+		{ "GeForce GTX 1060 3GB", "none" },
+		{ "GTX 1080", "gtx1080" },
+		{ "NVIDIA TITAN X (Pascal)", "titanx-pascal" },
+		{ "GeForce GTX TITAN X", "none" },    /* Maxwell's */
+		{ "NVIDIA TITAN RTX", "titanrtx-24g" },
+		{ "NVIDIA GeForce RTX 2060", "none" }, /* 6 or 12 GB */
+		{ "rtx 2060 12gb", "rtx2060-12g" },
+		{ "RTX 2060 SUPER", "rtx2060super" },
+		{ "Quadro RTX 6000", "quadrortx6000-24g" },
+		{ "rtx6000", "none" },                /* Quadro's or one of two later ones */
+		{ "NVIDIA RTX A2000", "a2000-6g" },   /* the other one's name has its size */
+		{ "NVIDIA RTX A2000 12GB", "a2000-12g" },
+		{ "NVIDIA A100-SXM-64GB", "a100-64g-sxm" },
+		{ "P100-PCIE-12GB", "p100-12g" },
+		{ "p100", "p100-16g" },
+		{ "NVIDIA GB10", "dgx-spark-128g" },
+		{ "DGX Spark", "dgx-spark-128g" },
+		{ "NVIDIA Thor", "jetson-agx-thor-128g" },
+		{ "Jetson AGX Orin 64GB", "jetson-agx-orin-64g" },
+		{ "Orin", "none" },                   /* one of three */
+		{ "AMD Instinct MI60 / MI50", "none" },
+		{ "mi50 32gb", "mi50-32g" },
+		{ "gtx1080+windows", "gtx1080+windows" },
+		{ "AMD Radeon AI PRO R9700", "r9700-32g" },
+		{ "AMD Radeon PRO W7900", "w7900-48g" },
 		{ "mi300x+windows", "none" },   /* not NVIDIA's */
 		{ "l4+ecc", "none" },           /* it is on */
 		{ "a100+1g.6gb", "none" },

@@ -376,12 +376,19 @@ uint64_t vc_card_context(const char *name, uint64_t most)
 const struct vc_card *vc_card_full(uint64_t bytes, uint64_t *beside)
 {
 	const struct vc_card *found = NULL;
+	uint64_t least = 0;
 
-	for (size_t i = 0; i < vc_cards_n; i++) /* a context has 64 MiB at least, 2 GiB with NCCL */
-		if (vc_cards[i].total >= bytes + (64u << 20) &&
-		    vc_cards[i].total <= bytes + (2ull << 30) &&
-		    (!found || vc_cards[i].total < found->total))
-			found = &vc_cards[i];
+	/* a context has 64 MiB at least, 2 GiB with NCCL */
+	for (size_t i = 0; i < vc_cards_n; i++) {
+		const struct vc_card *c = &vc_cards[i];
+		uint64_t rest = c->total > bytes ? c->total - bytes : 0;
+		uint64_t off = rest > c->context ? rest - c->context : c->context - rest;
+
+		if (rest < 64u << 20 || rest > 2ull << 30 || (found && off >= least))
+			continue;
+		found = c;
+		least = off;
+	}
 	*beside = found ? found->total - bytes : 0;
 	return found;
 }

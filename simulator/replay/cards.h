@@ -81,8 +81,9 @@ enum vc_device_kind vc_card_kind(const char *name);
  * recording left of its card, for it was there. */
 uint64_t vc_card_context(const char *name, uint64_t most);
 
-/* The card on which so many bytes were all that an allocator held or could have had: the smallest
- * that has a little more, which goes to *beside. NULL: none is like that, *beside is 0. */
+/* The card on which so many bytes were all that an allocator held or could have had: of those that
+ * have a little more, which goes to *beside, the one whose context that is most nearly. NULL: none
+ * is like that, *beside is 0. */
 const struct vc_card *vc_card_full(uint64_t bytes, uint64_t *beside);
 
 /* Programs and libraries look at the compute capability and at the multiprocessors: cards that

@@ -75,7 +75,7 @@ for c in "sim $lm" "estimate --params 7e9 --layers 32 --hidden 4096" "fit $lm@ba
 	run $c -g "A100 80GB"; expect "$c: variants of a card are asked about" 2 '' 'a100-80g-pcie, a100-80g-sxm: say which'
 done
 run sim $lm -g "RTX 4060 Ti"; expect "two sizes of one name are asked for" 2 '' 'rtx4060ti-8g, rtx4060ti-16g: say which'
-run gpus rtx5080; expect "a total that nobody printed is marked" 0 'never printed: estimate'
+run gpus rtx5070; expect "a total that nobody printed is marked" 0 'never printed: estimate'
 run gpus; expect "in the list, too" 0 'rtx4070ti-12g .*never printed: estimate'
 check "most totals were printed" test "$(grep -c ' printed$' "$TMP/out")" -ge 40
 

@@ -81,7 +81,7 @@ static void names_as_people_write_them_are_understood(void **unused)
 static void an_inexact_name_never_becomes_another_card(void **unused)
 {
 	static const char *const none[] = {
-		"rtx2080", "RTX 4060 Ti", "a100", "v100", "rtx3080", "RTX 5090 D", "H20-5e",
+		"rtx2090", "RTX 4060 Ti", "a100", "v100", "rtx3080", "RTX 5090 D", "H20-5e",
 		"NVIDIA GeForce RTX 4095 Laptop GPU", "A100-SXM4-40GB MIG 9g.5gb", "ti", "rtx",
 		"a100 60gb", "NVIDIA GeForce RTX 5070 Ti SUPER", "RTX 5060 Ti" };
 	struct vc_error err;
@@ -184,7 +184,7 @@ static void an_estimate_is_said(void **unused)
 	char buf[600];
 
 	(void)unused;
-	assert_non_null(strstr(vc_card_remark("rtx5080", buf, sizeof(buf)), "is an estimate"));
+	assert_non_null(strstr(vc_card_remark("rtx5070", buf, sizeof(buf)), "is an estimate"));
 	assert_string_equal(vc_card_remark("rtx4090", buf, sizeof(buf)), "");
 	assert_string_equal(vc_card_remark("a100-80g-sxm", buf, sizeof(buf)), "");
 	assert_string_equal(vc_card_remark("voodoo2", buf, sizeof(buf)), "");
@@ -276,6 +276,24 @@ static void cards_of_one_class_make_the_same_requests(void **unused)
 						    vc_card_by_name(pair[i].b)), pair[i].same);
 }
 
+static void a_full_card_is_known_by_what_its_context_leaves(void **unused)
+{
+	const struct vc_card *c = vc_card_by_name("rtx4090"), *full;
+	uint64_t beside;
+
+	(void)unused;
+	full = vc_card_full(c->total - c->context, &beside);
+	assert_string_equal(full->name, "rtx4090"); /* others of 24 GB have a little less */
+	assert_int_equal(beside, c->context);
+	for (size_t i = 0; i < vc_cards_n; i++) {
+		full = vc_card_full(vc_cards[i].total - vc_cards[i].context, &beside);
+		assert_non_null(full);
+		assert_int_equal(beside, full->context); /* of equals the first */
+	}
+	assert_null(vc_card_full(1ull << 30, &beside));
+	assert_int_equal(beside, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +311,7 @@ int main(void)
 		cmocka_unit_test(the_total_of_an_rtx_3060_is_the_printed_one),
 		cmocka_unit_test(no_card_claims_its_marketing_size),
 		cmocka_unit_test(cards_of_one_class_make_the_same_requests),
+		cmocka_unit_test(a_full_card_is_known_by_what_its_context_leaves),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

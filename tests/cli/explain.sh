@@ -56,6 +56,23 @@ expect "from standard input" 0 '2.87 GiB'
 gzip -c "$TMP/m" > "$TMP/m.gz"; run explain "$TMP/m.gz"; expect "from a compressed log" 0 '2.87 GiB'
 run explain --json "$TMP/m"; expect "as JSON" 0 '"schema": "vramcast.explain/1"'
 expect "with a cause" 0 '"cause": "fragmentation"'
+# The card of the next step: the one of that memory, a driver's difference away, one that is only named, the maker's
+while read -r of total card; do
+	echo "$of out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of $total GiB of which 1.00 GiB is free." > "$TMP/m"
+	run explain "$TMP/m"; expect "$of, $total GiB: $card" 0 '' "dryrun -g $(echo "$card" | sed "s/+/[+]/") -- "
+done <<-'END'
+	CUDA 79.26 a100-80g-sxm
+	CUDA 14.75 t4
+	CUDA 23.65 rtx4090
+	CUDA 23.62 rtx4090
+	CUDA 10.74 rtx2080ti
+	CUDA 11.17 k80
+	CUDA 7.91 gtx1080
+	CUDA 4.75 a100-40g-sxm+1g.5gb
+	HIP 19.92 rx7900xt-20g
+	HIP 15.98 rx7800xt-16g
+	XPU 15.56 arc-a770-16g
+END
 echo "all went well" > "$TMP/m"; run explain "$TMP/m"; expect "a text without such a message" 1 '' 'no out-of-memory message'
 run explain a b; expect "two files" 2 '' 'one file'
 run explain "$TMP/none"; expect "a file that is not there" 1 '' 'none'

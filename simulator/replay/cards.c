@@ -289,14 +289,14 @@ static bool near_numbers(const char *a, const char *b)
 	return wrong + strspn(a, "0123456789") + strspn(b, "0123456789") <= 1;
 }
 
-/* Cards that were meant by a name that is none: those that it is a part of, else one that differs
- * by a letter or two. "" when there is none. */
+/* Cards that were meant by a name that is none: those that it is a part of, else such of those that
+ * are only named, else one that differs by a letter or two. "" when there is none. */
 static const char *meant(const char *name, char *buf, size_t size)
 {
 	const struct vc_card *like[4];
 	const char *keys[128], *near;
 	char word[NAME], own[NAME];
-	size_t n = 0, found = 0;
+	size_t n = 0, found = 0, others = 0;
 
 	fold(name, word);
 	*buf = '\0';
@@ -306,6 +306,15 @@ static const char *meant(const char *name, char *buf, size_t size)
 		if (*word && strstr(own, word) && found < sizeof(like) / sizeof(*like))
 			like[found++] = &vc_cards[n];
 	}
+	for (size_t i = 0; *word && !found && i < vc_card_parts_n; i++) {
+		const struct vc_card *c = &vc_card_parts[i];
+
+		fold(c->name, own);
+		if (strstr(own, word) && !strchr(c->name, '+') &&
+		    others < sizeof(like) / sizeof(*like))
+			like[others++] = c;
+	}
+	found += others;
 	near = found ? NULL : vc_nearest(name, keys, n);
 	if (found)
 		list_of(like, found, buf, size);

@@ -210,6 +210,7 @@ static void a_wrong_name_gets_the_cards_it_may_mean(void **unused)
 		{ "rtx6000", "did you mean rtx6000ada?" },
 		{ "h10", "did you mean h100-80g-pcie, h100-80g-sxm, h100-94g-nvl?" },
 		{ "rtx4091", "did you mean rtx4090?" },
+		{ "titan", "did you mean titanx-pascal, titanxp, titanv, titanrtx-24g?" },
 		{ "rtx7000", "no gpu 'rtx7000' (" }, /* two digits from rtx3070: another card */
 		{ "", "no gpu '' (" },
 	};

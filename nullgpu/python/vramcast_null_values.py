@@ -21,6 +21,7 @@ import math
 import os
 import sys
 import threading
+import weakref
 
 import vramcast_null_routes as routes
 
@@ -174,6 +175,7 @@ class _Memory:
         self.known = {}  # address of a large storage -> type of the values it holds
         self.parts = {}  # of a large one whose values are not known -> what was written into it, if little
         self.masked = False  # the backward pass will ask a mask for its count
+        self.counts = {}  # of masks that nobody knows: how many were said to be true
 
     def all_of(self, dtype):
         """All device memory as one CPU tensor: a view of it is the cheapest there is."""
@@ -323,6 +325,16 @@ class _Memory:
                               r.numel() * r.element_size() if r.is_contiguous() else 0)
             elif r.is_cuda:
                 self.forget([r])
+
+    def count_of(self, mask, guess):
+        """How many of a mask that nobody knows are true: each time it is asked the same, whatever it chooses from."""
+        version = None if mask.is_inference() else mask._version
+        at = id(mask)
+        ref, seen, count = self.counts.get(at, (None, None, None))
+        if ref is None or ref() is not mask or seen != version:
+            count, counts = guess, self.counts
+            counts[at] = (weakref.ref(mask, lambda gone: counts.pop(at, None)), version, guess)
+        return count
 
     def decided_by(self, tensors):
         """The call by which ranks that were not played decide one of these numbers, or None."""
@@ -546,13 +558,19 @@ def _make_handler(torch, memory):
             if hasattr(driver, "vc_null_values_unknown"):
                 driver.vc_null_values_unknown(told[name])
 
+    def chooses_most(mask):
+        """It counts as zeros here, unless it was said to be true throughout before."""
+        return mask is not None and memory.is_unknown(mask) and memory.count_of(mask, 0) > 0
+
     def tell_most(name, args):
         """Nobody knows how many: as many as there can be, and the report names it."""
         mask = mask_of(name, args)
         if mask is None or not mask.is_cuda:
             return
-        not_known(name)
-        driver.vc_null_count_is(ctypes.c_uint64(mask.numel()))
+        count = memory.count_of(mask, mask.numel())
+        if count:
+            not_known(name)
+        driver.vc_null_count_is(ctypes.c_uint64(count))
 
     def in_turn(name, args, kwargs, done=None, results=()):
         """What a router takes: of what was computed, or into the results of what was not."""
@@ -593,7 +611,7 @@ def _make_handler(torch, memory):
         if not device and (tensors or not on_device(kwargs)):  # on the host, or a copy from there
             return upload(func, args, kwargs) if on_device(kwargs) else func(*args, **kwargs)
         worth = SMALL if name in SHAPED else memory.weigh(device, name, mutable)
-        if worth == KNOWN and memory.stays_unknown(name, tensors):
+        if worth == KNOWN and (memory.stays_unknown(name, tensors) or name in MASKED and chooses_most(mask_of(name, args))):
             worth = UNKNOWN
         if worth == UNKNOWN or (name.startswith(MATRICES) and device[0].nbytes > MATRIX and
                                 "norm" not in name):

@@ -30,6 +30,22 @@ packages() { # PROGRAM VERSION TORCH
 	net="requests urllib3 certifi idna charset-normalizer packaging pyyaml tqdm"
 	# shellcheck disable=SC2086 # a list of words
 	case $1 in
+	clips) echo "setuptools<81" > "$TMP/constraint"; export PIP_CONSTRAINT="$TMP/constraint" # mmcv's set-up wants pkg_resources
+		fetch "mmaction-$2" "mmaction2==$2" mmcv==1.7.0 torchvision==0.24.1 addict==2.4.0 yapf==0.40.2 platformdirs tomli \
+			importlib_metadata==8.5.0 zipp==3.20.2 packaging pyyaml pillow==11.3.0 opencv-python-headless==4.10.0.84 \
+			einops scipy==1.15.3 decord==0.6.0
+		return ;;
+	ultra) case $2 in 8.0.*) more="thop==0.1.1.post2209072238 sentry-sdk py-cpuinfo pandas seaborn tzdata pytz" ;;
+		*) more="ultralytics-thop==2.1.6 polars polars-runtime-32 nvidia-ml-py" ;; esac
+		case $2 in *.166) more=${more#* } ;; esac # its log has no GFLOPs: there was no thop
+		case $3 in 2.11*) vision=0.26.0 ;; *) vision=0.24.1 ;; esac
+		fetch "ultralytics-$2" "ultralytics==$2" torchvision==$vision $more opencv-python-headless==4.10.0.84 matplotlib==3.10.3 \
+			contourpy cycler fonttools kiwisolver pillow==11.3.0 pyparsing python-dateutil six scipy==1.15.3 psutil $net
+		return ;;
+	rec) fetch "torchrec-$2" "torchrec==$2" fbgemm-gpu==1.4.0 tensordict==0.10.0 torchmetrics==1.0.3 lightning-utilities==0.15.3 \
+			pyre-extensions iopath==0.1.10 typing-inspect mypy-extensions portalocker cloudpickle importlib_metadata==8.5.0 \
+			zipp==3.20.2 orjson pyvers psutil "triton==$triton" $net
+		return ;;
 	titan) package=torchtitan ;;
 	mcore) package=megatron-core ;;
 	lit) fetch "lightning-$2" "lightning==$2" lightning-utilities==0.15.3 torchmetrics==1.9.0 packaging pyyaml tqdm \
@@ -83,6 +99,9 @@ kind() {
 	lowbit) echo "low-bit optimizers" ;;
 	octocoder|ao) echo inference ;;
 	segmentary) echo segmentation ;;
+	rec) echo recommenders ;;
+	ultra) case $words in *-seg*) echo "instance segmentation" ;; *) echo detection ;; esac ;;
+	clips) case $words in recognition_audio/*) echo speech ;; *) echo video ;; esac ;;
 	esac
 }
 
@@ -90,19 +109,19 @@ row() {
 	py=$(torch_env "$torch") || { skip "$name" "PyTorch $torch cannot be installed"; return; }
 	path=$(packages "$program" "$version" "$torch") || { skip "$name" "$version cannot be installed"; return; }
 	[ "$settings" = - ] && settings=
-	place="--world $world --rank $rank"
-	if [ "$world" = - ]; then
-		of=$torch place=
-		case $settings in CUDNN_OF=*) of=${settings#CUDNN_OF=} settings= ;; esac
-		case $program in
-		litgpt|ao|flux2|parts|cogvideox|cogtext) ;; # no convolutions, or (9.1) a cuDNN that cannot be asked
-		*) lib=$(cudnn_wheel "$(torch_env "$of")") || { skip "$name" "its cuDNN cannot be installed"; return; }
-			settings="$settings VRAMCAST_NULL_CUDNN_LIBRARY=$lib" ;;
-		esac
-	fi
+	place="--world $world --rank $rank" of=$torch
+	[ "$world" != - ] || place=
+	[ "$program" != rec ] || place="--devices 2"
+	case $settings in CUDNN_OF=*) of=${settings#CUDNN_OF=} settings= ;; esac
+	case $world/$program in
+	-/litgpt|-/ao|-/flux2|-/parts|-/cogvideox|-/cogtext|-/rec) ;; # no convolutions, or (9.1) a cuDNN that cannot be asked
+	-/*|*/clips) lib=$(cudnn_wheel "$(torch_env "$of")") || { skip "$name" "its cuDNN cannot be installed"; return; }
+		settings="$settings VRAMCAST_NULL_CUDNN_LIBRARY=$lib" ;;
+	esac
 	values=off
 	case $program in
 	segmentary) values=on ;; # it looks at its labels
+	clips|ultra|rec) values=on ;; # as at first sight
 	sd3|ltx|octocoder|lowbit|liger|parts|litgpt|cogvideox|cogtext|flux1|flux2|speedrun|zero) values=on ;; # as at first sight
 	golden) values=on settings="VRAMCAST_NULL_VALUES_MAX=16384" ;; # at what other ranks say, and that is small
 	esac
@@ -118,7 +137,7 @@ row() {
 	error=$(awk -v a="$got" -v b="$bytes" 'BEGIN { printf "%+.3f", 100 * (a - b) / b }')
 	echo "# $name: published $bytes bytes, predicted $got, $error %"
 	echo "$error" >> "$TMP/errors"
-	case $field/$program in reserved/*|*/segmentary|*/ao|before/cogvideox) of=reserved ;; *) of=allocated ;; esac
+	case $field/$program in reserved/*|*/segmentary|*/ao|*/ultra|before/cogvideox) of=reserved ;; *) of=allocated ;; esac
 	ends=$(python3 -c 'import json, sys
 p = [r[sys.argv[2]] for r in json.load(open(sys.argv[1]))["runs"] if r[sys.argv[2]]][-1]
 print(*("%+.2f" % (100 * (p[end] / p["peak"] - 1)) for end in ("low", "high")))' "$TMP/report" "$of" 2> /dev/null)

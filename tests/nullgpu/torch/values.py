@@ -49,6 +49,12 @@ def large_values():
         ok(inside.sum().item() == 199999, "boxes and masks computed on the device are right")
         wide = torch.randn(30000, 64, device="cuda")
         ok(wide[inside[:30000]].shape[0] == 29989, "a known mask selects rows of unknown values")
+        far, one = torch.randn(5, 24, 18900, 4, device="cuda"), torch.ones(5, 24, 1, 1, device="cuda")
+        rows = torch.randn(5, 1, 18900, 4, device="cuda").expand(-1, 24, -1, -1)
+        for first, second in ((one.expand(-1, -1, 18900, 4), rows), (rows, one.expand(-1, -1, 18900, 4))):
+            mask = (far.amin(3).gt_(0) * one[..., 0]).bool()
+            ok(first[mask].shape == second[mask].shape == (mask.nonzero().shape[0], 4),
+               "a mask that nobody knows chooses as many each time")
         logits = nn.Linear(16, 64).cuda()(torch.randn(50000, 16, device="cuda"))
         ok((logits.softmax(1) > 0.1).nonzero().shape[0] == 0, "an untrained network's scores are even")
     with torch.inference_mode():

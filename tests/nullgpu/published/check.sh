@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # check.sh - make check-published: one rank of jobs of many cards, and nets of one, whose peaks others published
 # (published.tsv), held against their figure. F=megatron chooses rows by name. SEGMENTARY: where arianizadi/segmentary is
-# checked out; MEGATRON_LM, LITGPT, SPEEDRUN: git directories of NVIDIA/Megatron-LM, Lightning-AI/litgpt and
-# KellerJordan/modded-nanogpt; TRANSFORMER_ENGINE: folders, set apart by colons, with that package. Environments lie
+# checked out; MEGATRON_LM, LITGPT, SPEEDRUN, MAE, TRAINING: git directories of NVIDIA/Megatron-LM, Lightning-AI/litgpt,
+# KellerJordan/modded-nanogpt, facebookresearch/mae and mlcommons/training; TRANSFORMER_ENGINE: folders, set apart by colons, with that package. Environments lie
 # outside the tree. TABLE=FILE: rows of it are written anew (table.py). Not part of make check.
 . tests/support/tap.sh
 . tests/nullgpu/torch/envs.sh
@@ -41,6 +41,16 @@ packages() { # PROGRAM VERSION TORCH
 		case $3 in 2.11*) vision=0.26.0 ;; *) vision=0.24.1 ;; esac
 		fetch "ultralytics-$2" "ultralytics==$2" torchvision==$vision $more opencv-python-headless==4.10.0.84 matplotlib==3.10.3 \
 			contourpy cycler fonttools kiwisolver pillow==11.3.0 pyparsing python-dateutil six scipy==1.15.3 psutil $net
+		return ;;
+	mae|ssd) site=$SITES/$1-$2 # a commit of the repository, beside packages
+		case $1 in mae) from=$MAE what="$2 models_vit.py engine_finetune.py util" beside="timm==0.4.12" ;;
+		*) from=$TRAINING what="$2:retired_benchmarks/retinanet/ssd" beside= ;; esac
+		# shellcheck disable=SC2086 # lists of words
+		[ -d "$site" ] || { fetch "$1-$2.new" torchvision==0.24.1 pillow==11.3.0 $beside > /dev/null &&
+			git -C "$from" archive $what 2> "$TMP/pip.log" | tar -x -C "$site.new" && mv "$site.new" "$site"; } || return 1
+		echo "$site"; return ;;
+	rev) fetch "torch-geometric-$2" "torch_geometric==$2" aiohttp aiosignal attrs frozenlist multidict propcache yarl \
+			aiohappyeyeballs pyparsing psutil xxhash $net
 		return ;;
 	rec) fetch "torchrec-$2" "torchrec==$2" fbgemm-gpu==1.4.0 tensordict==0.10.0 torchmetrics==1.0.3 lightning-utilities==0.15.3 \
 			pyre-extensions iopath==0.1.10 typing-inspect mypy-extensions portalocker cloudpickle importlib_metadata==8.5.0 \
@@ -100,8 +110,11 @@ kind() {
 	octocoder|ao) echo inference ;;
 	segmentary) echo segmentation ;;
 	rec) echo recommenders ;;
+	mae) echo inference ;;
+	ssd) echo detection ;;
+	rev) echo graphs ;;
 	ultra) case $words in *-seg*) echo "instance segmentation" ;; *) echo detection ;; esac ;;
-	clips) case $words in recognition_audio/*) echo speech ;; *) echo video ;; esac ;;
+	clips) case $words in recognition_audio/*) echo audio ;; *) echo video ;; esac ;;
 	esac
 }
 
@@ -114,14 +127,14 @@ row() {
 	[ "$program" != rec ] || place="--devices 2"
 	case $settings in CUDNN_OF=*) of=${settings#CUDNN_OF=} settings= ;; esac
 	case $world/$program in
-	-/litgpt|-/ao|-/flux2|-/parts|-/cogvideox|-/cogtext|-/rec) ;; # no convolutions, or (9.1) a cuDNN that cannot be asked
+	-/litgpt|-/ao|-/flux2|-/parts|-/cogvideox|-/cogtext|-/rec|-/rev) ;; # no convolutions, or (9.1) a cuDNN that cannot be asked
 	-/*|*/clips) lib=$(cudnn_wheel "$(torch_env "$of")") || { skip "$name" "its cuDNN cannot be installed"; return; }
 		settings="$settings VRAMCAST_NULL_CUDNN_LIBRARY=$lib" ;;
 	esac
 	values=off
 	case $program in
 	segmentary) values=on ;; # it looks at its labels
-	clips|ultra|rec) values=on ;; # as at first sight
+	clips|ultra|rec|mae|ssd|rev) values=on ;; # as at first sight
 	sd3|ltx|octocoder|lowbit|liger|parts|litgpt|cogvideox|cogtext|flux1|flux2|speedrun|zero) values=on ;; # as at first sight
 	golden) values=on settings="VRAMCAST_NULL_VALUES_MAX=16384" ;; # at what other ranks say, and that is small
 	esac

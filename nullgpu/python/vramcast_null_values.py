@@ -60,6 +60,7 @@ _scaled_dot_product_cudnn_attention _flash_attention_forward _efficient_attentio
 _cudnn_attention_forward
 """.split())
 PLACE, SPAN = 1 << 45, 1 << 45  # nullgpu/null.h
+PIECE = 512  # nullgpu/fresh.c
 KEY = "Fake"  # of torchdistx, which has long been given up
 # Of that, what is computed while it is tiny, as the last layer of a model that is.
 PRODUCTS = {"mm", "addmm", "bmm", "baddbmm"}
@@ -203,10 +204,13 @@ class _Memory:
         return flat.as_strided(size, stride, (at - PLACE) // dtype.itemsize)
 
     def settle_all(self, at, n, size, stride, width):
-        """A few rows of something large, one by one: what lies between them would be cleared too."""
+        """A few rows of something large, one by one: what lies between them would be cleared too, unless each piece of
+        memory of which that is known has one (a column)."""
         if n <= LIMIT or math.prod(size) * width > n // 2:
             return self.settle(at, n)
         step, d = max((b, i) for i, (a, b) in enumerate(zip(size, stride)) if a > 1)
+        if step * width <= PIECE:
+            return self.settle(at, n)
         n -= (size[d] - 1) * step * width
         for i in range(size[d]):
             self.settle_all(at + i * step * width, n, size[:d] + size[d + 1:], stride[:d] + stride[d + 1:],

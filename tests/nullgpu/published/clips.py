@@ -26,12 +26,14 @@ def batch(cfg):
     many, labels = cfg.data.videos_per_gpu, {"label": torch.zeros(cfg.data.videos_per_gpu, 1, dtype=torch.long)}
     if "LoadLocalizationFeature" in steps:  # two proposals a video
         boxes = [torch.tensor([[0.1, 0.4], [0.5, 0.9]]) for _ in range(many)]
-        return {"raw_feature": torch.zeros(many, cfg.model.feat_dim, cfg.model.temporal_dim), "gt_bbox": DataContainer([boxes], cpu_only=True)}
+        return {"raw_feature": torch.zeros(many, cfg.model.feat_dim, cfg.model.temporal_dim),
+                "gt_bbox": DataContainer([boxes], cpu_only=True)}
     if "LoadAudioFeature" in steps:
         sample, shape = steps["SampleFrames"], steps["FormatAudioShape"]
         assert shape["input_format"] == "NCTF"
-        return {"audios": torch.zeros(many, sample["num_clips"], 1, steps["AudioFeatureSelector"].get("fixed_length", 128), 80), **labels}
-    sample, shape = steps["DenseSampleFrames" if "DenseSampleFrames" in steps else "SampleFrames"], steps["FormatShape"]["input_format"]
+        long = steps["AudioFeatureSelector"].get("fixed_length", 128)
+        return {"audios": torch.zeros(many, sample["num_clips"], 1, long, 80), **labels}
+    sample, shape = steps.get("DenseSampleFrames", steps.get("SampleFrames")), steps["FormatShape"]["input_format"]
     wide, high = steps["Resize"]["scale"] if "Resize" in steps else [steps["RandomCrop"]["size"]] * 2
     frames, clips = sample["clip_len"], sample.get("num_clips", 1)
     inside = {"NCHW": (frames * clips, 3, high, wide), "NCHW_Flow": (clips, 2 * frames, high, wide),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mae.py MODEL BATCH: main_finetune.py --eval of facebookresearch/mae on pictures of no content; prints what its log calls max mem."""
+"""mae.py MODEL BATCH: main_finetune.py --eval of facebookresearch/mae on empty pictures; prints what its log calls max mem."""
 import math
 import sys
 import types

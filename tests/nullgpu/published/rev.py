@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rev.py LAYERS: PyTorch Geometric's examples/rev_gnn.py on parts as its RandomNodeLoader makes them of ogbn-products, a tenth of the
-nodes and a hundredth of the edges at random, with loops; prints the peak of training."""
+"""rev.py LAYERS: PyTorch Geometric's examples/rev_gnn.py on parts as its RandomNodeLoader makes them of ogbn-products, a tenth
+of the nodes and a hundredth of the edges at random, with loops; prints the peak of training."""
 import sys
 
 import torch
@@ -39,11 +39,12 @@ model = Net(int(sys.argv[1])).cuda()
 optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
 for _ in range(3):
     edges = torch.cat([torch.randint(NODES, (2, EDGES)), torch.arange(NODES).expand(2, -1)], 1).cuda()
-    x, y, taught = torch.zeros(NODES, 100).cuda(), torch.zeros(NODES, 1, dtype=torch.long).cuda(), (torch.rand(NODES) < 0.08).cuda()
+    x, y = torch.zeros(NODES, 100).cuda(), torch.zeros(NODES, 1, dtype=torch.long).cuda()
+    taught = (torch.rand(NODES) < 0.08).cuda()
     optimizer.zero_grad()
     rows, order = edges[1].sort()  # what SparseTensor keeps: the transposed graph in compressed rows
-    graph = torch.sparse_csr_tensor(torch.cat([rows.new_zeros(1), torch.bincount(rows, minlength=NODES).cumsum(0)]), edges[0][order],
-                                    torch.ones(len(rows), device="cuda"), (NODES, NODES))
+    starts = torch.cat([rows.new_zeros(1), torch.bincount(rows, minlength=NODES).cumsum(0)])
+    graph = torch.sparse_csr_tensor(starts, edges[0][order], torch.ones(len(rows), device="cuda"), (NODES, NODES))
     loss = F.cross_entropy(model(x, graph)[taught], y[taught].view(-1))
     loss.backward()
     optimizer.step()

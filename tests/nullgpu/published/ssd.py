@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ssd.py BATCH: steps of MLPerf's single stage detector (RetinaNet) as its train.py takes them, on pictures of no content with seven
+"""ssd.py BATCH: steps of MLPerf's single stage detector (RetinaNet) as its train.py takes them, on empty pictures with seven
 boxes each; prints what its log calls max mem after the first step and after three."""
 import sys
 from types import SimpleNamespace
@@ -22,7 +22,8 @@ optimizer = torch.optim.Adam([p for p in net.parameters() if p.requires_grad], l
 scaler = torch.cuda.amp.GradScaler()
 corner = torch.arange(7.)[:, None] * 90
 boxes = torch.cat([corner, corner, corner + 150, corner + 100], 1)
-batch = ([torch.zeros(3, 768, 1024)] * int(sys.argv[1]), [{"boxes": boxes, "labels": torch.ones(7, dtype=torch.long)}] * int(sys.argv[1]))
+many, target = int(sys.argv[1]), {"boxes": boxes, "labels": torch.ones(7, dtype=torch.long)}
+batch = [torch.zeros(3, 768, 1024)] * many, [target] * many
 args = SimpleNamespace(warmup_epochs=1, warmup_factor=1e-3, print_freq=20, amp=True)
 for name, steps in (("first", 1), ("later", 2)):
     train_one_epoch(net, optimizer, scaler, [batch] * steps, torch.device("cuda"), 0, args)

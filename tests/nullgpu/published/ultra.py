@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ultra.py NET SIZE CLASSES IMAGES OBJECTS [BATCH]: Ultralytics trains a net that nobody taught on a stand-in of a data set, so many
-images with so many objects each. Prints its table of batch sizes (AutoBatch), or what was reserved after each of two epochs."""
+"""ultra.py NET SIZE CLASSES IMAGES OBJECTS [BATCH]: Ultralytics trains a net that nobody taught on a stand-in of a data set, so
+many images with so many objects each. Prints its table of batch sizes (AutoBatch), or what was reserved after two epochs."""
 import logging
 import os
 import shutil
@@ -31,7 +31,8 @@ random = numpy.random.default_rng(0)
 for i in range(images):
     cv2.imwrite(f"images/{i}.jpg", random.integers(0, 255, (720, 1280, 3), numpy.uint8))
     boxes = numpy.clip(random.random((objects, 1, 2)) + numpy.array([[0, 0], [0, 0.1], [0.1, 0.1], [0.1, 0]]) - 0.05, 0, 1)
-    Path(f"labels/{i}.txt").write_text("".join(f"{j % classes} {' '.join(map(str, box.ravel()))}\n" for j, box in enumerate(boxes)))
+    lines = [f"{j % classes} {' '.join(map(str, box.ravel()))}\n" for j, box in enumerate(boxes)]
+    Path(f"labels/{i}.txt").write_text("".join(lines))
 Path("data.yaml").write_text(f"path: {os.getcwd()}\ntrain: images\nval: images\nnames: {[str(i) for i in range(classes)]}\n")
 small = {"yolov8": "yolov8n", "yolo11": "yolo11n", "yolo26": "yolo26n"}[net[:6]]  # what it tries mixed precision with
 torch.save({"model": YOLO(small + ".yaml").model, "train_args": {}}, small + ".pt")
@@ -53,4 +54,4 @@ def epoch(trainer):
 LOGGER.addHandler(Table())
 model = YOLO(net + ".yaml")
 model.add_callback("on_train_epoch_end", epoch)
-model.train(data="data.yaml", epochs=2, batch=batch, imgsz=size, device=0, workers=0, **({} if batch < 0 else {"close_mosaic": 10}))
+model.train(data="data.yaml", epochs=2, batch=batch, imgsz=size, device=0, workers=0, close_mosaic=10)

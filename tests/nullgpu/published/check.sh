@@ -42,13 +42,13 @@ packages() { # PROGRAM VERSION TORCH
 		fetch "ultralytics-$2" "ultralytics==$2" torchvision==$vision $more opencv-python-headless==4.10.0.84 matplotlib==3.10.3 \
 			contourpy cycler fonttools kiwisolver pillow==11.3.0 pyparsing python-dateutil six scipy==1.15.3 psutil $net
 		return ;;
-	mae|ssd) site=$SITES/$1-$2 # a commit of the repository, beside packages
+	mae|ssd) own=$SITES/$1-$2 # a commit of the repository, beside packages
 		case $1 in mae) from=$MAE what="$2 models_vit.py engine_finetune.py util" beside="timm==0.4.12" ;;
 		*) from=$TRAINING what="$2:retired_benchmarks/retinanet/ssd" beside= ;; esac
 		# shellcheck disable=SC2086 # lists of words
-		[ -d "$site" ] || { fetch "$1-$2.new" torchvision==0.24.1 pillow==11.3.0 $beside > /dev/null &&
-			git -C "$from" archive $what 2> "$TMP/pip.log" | tar -x -C "$site.new" && mv "$site.new" "$site"; } || return 1
-		echo "$site"; return ;;
+		[ -d "$own" ] || { fetch "$1-$2.new" torchvision==0.24.1 pillow==11.3.0 $beside > /dev/null &&
+			git -C "$from" archive $what 2> "$TMP/pip.log" | tar -x -C "$own.new" && mv "$own.new" "$own"; } || return 1
+		echo "$own"; return ;;
 	rev) fetch "torch-geometric-$2" "torch_geometric==$2" aiohttp aiosignal attrs frozenlist multidict propcache yarl \
 			aiohappyeyeballs pyparsing psutil xxhash $net
 		return ;;

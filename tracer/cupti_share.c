@@ -51,6 +51,17 @@ static __thread __attribute__((tls_model("initial-exec"))) struct {
 	void (*postponed)(void);      /* what is to be done when that call ends */
 } self;
 
+static bool is_kind(int kind)
+{
+	return (unsigned)kind < KINDS;
+}
+
+/* Who wants that call; NULL: of a domain or number that CUPTI does not have. */
+static _Atomic uint8_t *call_of(int domain, uint32_t id)
+{
+	return (unsigned)domain < DOMAINS && id < CALLS ? &g.call[domain][id] : NULL;
+}
+
 /* ---- buffers ---- */
 
 static size_t slot_of(const void *p)
@@ -144,7 +155,7 @@ static bool only_ours(const void *record)
 {
 	uint32_t kind = *(const uint32_t *)record;
 
-	return kind < KINDS && !atomic_load_explicit(&g.asked[kind], memory_order_relaxed) &&
+	return is_kind((int)kind) && !atomic_load_explicit(&g.asked[kind], memory_order_relaxed) &&
 	       atomic_load_explicit(&g.kind[kind], memory_order_relaxed) & 1 << VC_CUPTI_OURS;
 }
 
@@ -164,8 +175,7 @@ static size_t without_ours(uint8_t *to, size_t room, uint8_t *from, size_t valid
 		size_t n = (size_t)(end - (uint8_t *)record);
 
 		if (!only_ours(record) && kept + n <= room) {
-			if (to + kept != record)
-				memmove(to + kept, record, n);
+			memmove(to + kept, record, n);
 			kept += n;
 		}
 		record = next;
@@ -231,7 +241,9 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 
 static bool wants(enum vc_cupti_who who, int domain, uint32_t id)
 {
-	return domain >= 0 && domain < DOMAINS && id < CALLS && g.call[domain][id] & 1 << who;
+	const _Atomic uint8_t *call = call_of(domain, id);
+
+	return call && *call & 1 << who;
 }
 
 static void dispatch(void *unused, int domain, uint32_t id, const void *data)
@@ -277,12 +289,12 @@ bool vc_share_postpone(void (*start)(void))
 
 static void set_call(enum vc_cupti_who who, int domain, uint32_t id, bool on)
 {
-	if (domain < 0 || domain >= DOMAINS || id >= CALLS)
-		return;
-	if (on)
-		g.call[domain][id] |= (uint8_t)(1 << who);
-	else
-		g.call[domain][id] &= (uint8_t)~(1 << who);
+	_Atomic uint8_t *call = call_of(domain, id);
+
+	if (call && on)
+		*call |= (uint8_t)(1 << who);
+	else if (call)
+		*call &= (uint8_t)~(1 << who);
 }
 
 int vc_share_callback(int domain, uint32_t id)
@@ -300,7 +312,7 @@ static int set_domain(enum vc_cupti_who who, int domain, bool on)
 	const struct vc_cupti_functions *f = vc_cupti();
 	int r;
 
-	if (domain < 0 || domain >= DOMAINS || !f->enable_domain)
+	if (!call_of(domain, 0) || !f->enable_domain)
 		return VC_CUPTI_INVALID;
 	for (uint32_t id = 0; id < CALLS; id++)
 		set_call(who, domain, id, on);
@@ -326,7 +338,7 @@ int vc_share_enable(int kind)
 {
 	int r = vc_cupti()->enable(kind);
 
-	if (r == 0 && kind >= 0 && kind < KINDS)
+	if (r == 0 && is_kind(kind))
 		atomic_fetch_or(&g.kind[kind], 1 << VC_CUPTI_OURS);
 	return r;
 }
@@ -335,7 +347,7 @@ static void set_theirs(int kind, bool on)
 {
 	uint8_t bit = 1 << VC_CUPTI_THEIRS, was;
 
-	if (kind < 0 || kind >= KINDS)
+	if (!is_kind(kind))
 		return;
 	if (on && atomic_load(&g.collecting) == 0)
 		for (int i = 0; i < KINDS; i++)
@@ -355,7 +367,7 @@ static int disable_theirs(int kind)
 	const struct vc_cupti_functions *f = vc_cupti();
 
 	set_theirs(kind, false);
-	if (kind >= 0 && kind < KINDS && atomic_load(&g.kind[kind]))
+	if (is_kind(kind) && atomic_load(&g.kind[kind]))
 		return 0; /* we still want it */
 	return f->disable ? f->disable(kind) : VC_CUPTI_INVALID;
 }

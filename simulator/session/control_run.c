@@ -121,10 +121,10 @@ static void resume(const struct side *a, const struct side *b, const struct gram
 
 static int note(struct vc_control_run *t, struct vc_differs d, struct vc_error *err)
 {
-	if (d.recorded > d.run && d.recorded - d.run > t->more)
-		t->more = d.recorded - d.run;
-	if (d.run > d.recorded && d.run - d.recorded > t->less)
-		t->less = d.run - d.recorded;
+	uint64_t more = vc_minus(d.recorded, d.run), less = vc_minus(d.run, d.recorded);
+
+	t->more = more > t->more ? more : t->more;
+	t->less = less > t->less ? less : t->less;
 	if (!vc_vec_room(t->differs, t->differ_cap, t->differ + 1))
 		return vc_nomem(err, "what differs");
 	t->differs[t->differ++] = d;
@@ -194,14 +194,16 @@ static int compare(struct vc_control_run *t, const struct side *a, const struct 
 			j++;
 			continue;
 		}
-		if (began && i < a->n && j < b->n && is_resized(a, b, i + 1, j + 1)) {
+		bool resized = began && i < a->n && j < b->n && is_resized(a, b, i + 1, j + 1);
+
+		if (resized) {
 			x = i + 1;
 			y = j + 1;
 		} else {
 			resume(a, b, g, n, &x, &y);
 		}
 		/* one that begins later or ends earlier says nothing of the rest */
-		r = count_hole(t, a, b, i, x, began && x < a->n ? j : y, y, err);
+		r = count_hole(t, a, b, i, x, resized || (began && x < a->n) ? j : y, y, err);
 		began = true;
 		i = x;
 		j = y;

@@ -169,12 +169,59 @@ static void a_file_holds_it(void **unused)
 	unlink(path);
 }
 
+/* Each word of a row, and each line that there must be. */
+static void damaged_files_are_refused(void **unused)
+{
+	static const char *const good = "vramcast speed 1\n# comment\n\ncard t4\n";
+	static const struct { const char *text; bool ok; } rows[] = {
+		{ "1f elementwise fp32 20 1.5 0.1 3", true },
+		{ "0 elementwise fp32 -3 100 999 1", true }, { "0 gemm fp16 20 1.5 0 1", true },
+		{ "0 elementwise fp32 20 100.1 0.1 3", false },
+		{ "0 elementwise fp32 20 0 0.1 3", false },
+		{ "0 elementwise fp32 20 -1 0.1 3", false },
+		{ "0 elementwise fp32 20 1.5 -0.1 3", false },
+		{ "0 elementwise fp32 20 1.5 1000 3", false },
+		{ "0 elementwise fp32 20 1.5 0.1 0", false },
+		{ "0 elementwise fp32 20 1.5 0.1 3 4", false },
+		{ "0 elementwise fp32 20 1.5 0.1", false },
+		{ "0 sorting fp32 20 1.5 0.1 3", false }, { "card none", false } };
+	char path[] = "/tmp/vramcast-speeds-XX" "XX" "XX", text[200];
+	int fd = mkstemp(path);
+
+	(void)unused;
+	assert_true(fd >= 0);
+	close(fd);
+	for (size_t i = 0; i < 3 * sizeof(rows) / sizeof(*rows) + 3; i++) {
+		const size_t n = sizeof(rows) / sizeof(*rows), k = i % n;
+		struct vc_speeds s = { 0 };
+		struct vc_error err = { 0 };
+		FILE *f = fopen(path, "w");
+		bool ok = i < n && rows[k].ok;
+
+		/* as it is, without its last line's end, without its card, and with no row */
+		if (i < 2 * n)
+			snprintf(text, sizeof(text), "%s%s%s", good, rows[k].text, i < n ? "\n" : "");
+		else if (i < 3 * n)
+			snprintf(text, sizeof(text), "vramcast speed 1\n%s\n", rows[k].text);
+		else
+			snprintf(text, sizeof(text), "%s", k == 0 ? good : k == 1 ? "" : "speed\n");
+		fputs(text, f);
+		fclose(f);
+		assert_int_equal(vc_speeds_read(&s, path, &err) == VC_OK, ok);
+		assert_int_equal(s.n, i >= n && i < 2 * n ? s.n : rows[k].ok && i < 3 * n);
+		assert_int_equal(err.message[0] == '\0', ok);
+		vc_speeds_fini(&s);
+	}
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_sums_of_launches),
 		cmocka_unit_test(the_nearest_row_answers),
 		cmocka_unit_test(a_file_holds_it),
+		cmocka_unit_test(damaged_files_are_refused),
 	};
 
 	card = vc_card_by_name("h100-80g-sxm");

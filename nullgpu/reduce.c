@@ -51,31 +51,17 @@ static uint16_t to_half(double v)
 static double load(const char *p, int type)
 {
 	union {
-		int8_t a;
-		uint8_t b;
-		int32_t c;
-		uint32_t d;
-		int64_t e;
-		uint64_t f;
 		uint16_t h;
+		uint32_t bits;
 		float s;
 		double t;
 	} u = { 0 };
 	memcpy(&u, p, vc_reduce_width(type));
 	switch (type) {
-	case INT8: return u.a;
-	case UINT8: return u.b;
-	case INT32: return u.c;
-	case UINT32: return u.d;
 	case HALF: return from_half(u.h);
 	case FLOAT: return (double)u.s;
 	case DOUBLE: return u.t;
-	case BFLOAT16: {
-		uint32_t bits = (uint32_t)u.h << 16;
-		float f;
-		memcpy(&f, &bits, sizeof f);
-		return (double)f;
-	}
+	case BFLOAT16: u.bits <<= 16; return (double)u.s;
 	}
 	return 0; /* the 8-bit floats stay what they are */
 }
@@ -83,42 +69,19 @@ static double load(const char *p, int type)
 static void store(char *p, int type, double v)
 {
 	union {
-		int8_t a;
-		uint8_t b;
-		int32_t c;
-		uint32_t d;
 		uint16_t h;
+		uint32_t bits;
 		float s;
 		double t;
 	} u = { 0 };
 	switch (type) {
-	case INT8: u.a = (int8_t)(int64_t)v; break;
-	case UINT8: u.b = (uint8_t)(int64_t)v; break;
-	case INT32: u.c = (int32_t)(int64_t)v; break;
-	case UINT32: u.d = (uint32_t)(int64_t)v; break;
 	case HALF: u.h = to_half(v); break;
 	case FLOAT: u.s = (float)v; break;
 	case DOUBLE: u.t = v; break;
-	case BFLOAT16: {
-		float f = (float)v;
-		uint32_t bits;
-		memcpy(&bits, &f, sizeof bits);
-		u.h = (uint16_t)(bits >> 16);
-		break;
-	}
+	case BFLOAT16: u.s = (float)v; u.bits >>= 16; break;
 	default: return;
 	}
 	memcpy(p, &u, vc_reduce_width(type));
-}
-
-static int64_t whole(int op, int64_t a, int64_t b)
-{
-	switch (op) {
-	case PRODUCT: return (int64_t)((uint64_t)a * (uint64_t)b);
-	case MAXIMUM: return a > b ? a : b;
-	case MINIMUM: return a < b ? a : b;
-	}
-	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
 static double real(int op, double a, double b)
@@ -131,20 +94,43 @@ static double real(int op, double a, double b)
 	return a + b;
 }
 
+/* Numbers with and without a sign differ in what is larger, and in a quotient. */
+static bool has_sign(int type)
+{
+	return type == INT8 || type == INT32 || type == INT64;
+}
+
+static uint64_t load_whole(const char *p, int type)
+{
+	int above = 64 - 8 * (int)vc_reduce_width(type);
+	uint64_t u = 0;
+	memcpy(&u, p, vc_reduce_width(type));
+	return has_sign(type) ? (uint64_t)((int64_t)(u << above) >> above) : u;
+}
+
+static uint64_t whole(int op, uint64_t a, uint64_t b, bool sign)
+{
+	bool less = sign ? (int64_t)a < (int64_t)b : a < b;
+	switch (op) {
+	case PRODUCT: return a * b;
+	case MAXIMUM: return less ? b : a;
+	case MINIMUM: return less ? a : b;
+	}
+	return a + b;
+}
+
 void vc_reduce_add(void *to, const void *from, size_t n, int type, int op)
 {
 	size_t width = vc_reduce_width(type);
 	for (size_t i = 0; i < n; i++) {
 		char *a = (char *)to + i * width;
 		const char *b = (const char *)from + i * width;
-		if (type == INT64 || type == UINT64) {
-			int64_t x, y;
-			memcpy(&x, a, sizeof x);
-			memcpy(&y, b, sizeof y);
-			x = whole(op, x, y);
-			memcpy(a, &x, sizeof x);
-		} else {
+		if (vc_reduce_is_float(type)) {
 			store(a, type, real(op, load(a, type), load(b, type)));
+		} else {
+			uint64_t x = whole(op, load_whole(a, type), load_whole(b, type),
+					   has_sign(type));
+			memcpy(a, &x, width);
 		}
 	}
 }
@@ -154,13 +140,13 @@ void vc_reduce_finish(void *to, size_t n, int type, int op, int ranks)
 	size_t width = vc_reduce_width(type);
 	for (size_t i = 0; op == AVERAGE && i < n; i++) {
 		char *a = (char *)to + i * width;
-		int64_t x;
-		if (type == INT64 || type == UINT64) {
-			memcpy(&x, a, sizeof x);
-			x /= ranks;
-			memcpy(a, &x, sizeof x);
-		} else {
+		uint64_t x;
+		if (vc_reduce_is_float(type)) {
 			store(a, type, load(a, type) / ranks);
+		} else {
+			x = load_whole(a, type);
+			x = has_sign(type) ? (uint64_t)((int64_t)x / ranks) : x / (uint64_t)ranks;
+			memcpy(a, &x, width);
 		}
 	}
 }

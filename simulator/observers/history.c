@@ -232,9 +232,8 @@ static int take_extent(void *arg, const struct vc_extent *x)
 }
 
 /* Oldest first, without what the model's own history says better. */
-static struct vc_history_entry *unroll(struct state *st, size_t *n)
+static struct vc_history_entry *unroll(struct state *st, uint64_t first, size_t *n)
 {
-	uint64_t first = st->n > LIMIT ? st->n - LIMIT : 0;
 	struct vc_history_entry *at = malloc(((size_t)(st->n - first) + 1) * sizeof(*at));
 
 	*n = 0;
@@ -253,9 +252,9 @@ static int history_end(struct vc_observer *o, const struct vc_model *m, struct v
 	st->end.event = r->stats.events;
 	if (m->type->walk(m, take_extent, st) < 0)
 		return vc_nomem(err, "the final heap");
-	h->at = unroll(st, &h->n);
+	h->dropped = vc_minus(st->n, LIMIT);
+	h->at = unroll(st, h->dropped, &h->n);
 	VC_HAVE(h->at, "the memory history", err);
-	h->dropped = st->n > LIMIT ? st->n - LIMIT : 0;
 	h->end = st->end;
 	st->end.at = NULL;
 	return VC_OK;

@@ -328,6 +328,9 @@ static void memory_output_collects_formatted_text(void **unused)
 	assert_int_equal(strlen(all), n);
 	assert_int_equal(strncmp(all, "7 xxx", 5), 0);
 	free(all);
+	all = vc_output_take(o, NULL); /* nothing more was written */
+	assert_string_equal(all, "");
+	free(all);
 	vc_output_close(o);
 }
 

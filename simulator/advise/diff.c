@@ -220,7 +220,7 @@ static int sum_sites(const struct vc_diff_side *s, struct sums **out, struct vc_
 	for (size_t i = 0; s->run && i < s->run->peak.n; i++) {
 		const struct vc_heap_extent *x = &s->run->peak.at[i];
 
-		if ((x->what == 1 || x->what == 2) && x->site && x->site < t->meta->frames)
+		if (x->site && x->site < t->meta->frames) /* of blocks alone */
 			sum[vc_site_shown(t->meta, x->site)].live += x->size;
 	}
 	return VC_OK;

@@ -371,8 +371,7 @@ static void add_transform(struct search *x, const struct vc_source_type *t, unsi
 		else
 			add_way(x, axis, way_of(r, t->name));
 	}
-	if (axis == q->axes && q->axis[axis].n)
-		q->axes++;
+	q->axes += q->axis[q->axes].n > 0;
 }
 
 static void add_ways(struct search *x)

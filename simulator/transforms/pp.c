@@ -102,10 +102,6 @@ static void own_passes(struct pipe *p)
 				continue;
 			if (x->moment == VC_UNIT_FORWARD || x->moment == VC_UNIT_BACKWARD)
 				now = stage_of(p, x->unit);
-			if (x->moment == VC_UNIT_FORWARD_END && x->unit + 1 == p->u.n)
-				now = (uint16_t)(c->ranks - 1);
-			if (x->moment == VC_UNIT_BACKWARD_END && !x->unit)
-				now = 0;
 		}
 		if ((s->phase == VC_PHASE_FORWARD || s->phase == VC_PHASE_BACKWARD) &&
 		    b->category != VC_CAT_WORKSPACE)

@@ -200,7 +200,8 @@ static void write_down(struct program *p, const char *text)
 	memset(p, 0, sizeof(*p));
 	for (uint64_t i = 1; *text; text++, i++)
 		if (*text < 'a')
-			event(p, VC_EV_ALLOC, last[*text - 'A'] = i, (uint64_t)(*text - '@') * 100, 0);
+			event(p, VC_EV_ALLOC, last[*text - 'A'] = i, 100 * (uint64_t)(*text - '@'),
+			      0);
 		else
 			event(p, VC_EV_FREE, last[*text - 'a'], 0, 0);
 }
@@ -256,12 +257,16 @@ static void ends_and_places_are_seen(void **unused)
 	     "0 equal, 10 placed, 10 resized, -0 +0, 9 at once, 0 1000");
 	told("AaBbCcDdEeFfGgHhIJ", "KkLlMmNnOoPpQqRrSsTt", false,
 	     "0 equal, 0 placed, 0 resized, -10 +0, 8 at once, 1000 0");
-	told("AaBbCcDd", "AaXxCcYy", false, "2 equal, 0 placed, 2 resized, -0 +0, 2 at once, 0 2200");
+	told("AaBbCcDd", "AaXxCcYy", false,
+	     "2 equal, 0 placed, 2 resized, -0 +0, 2 at once, 0 2200");
 }
 
 static void an_interval_has_all_that_differs(void **unused)
 {
-	static const struct { uint64_t recorded, run, more, less, peak, low, high; bool same; } it[] = {
+	static const struct {
+		uint64_t recorded, run, more, less, peak, low, high;
+		bool same;
+	} it[] = {
 		{ 100, 100, 10, 5, 100, 95, 110, false }, { 100, 100, 10, 5, 100, 100, 100, true },
 		{ 120, 100, 0, 0, 50, 50, 70, false }, { 120, 100, 0, 0, 200, 200, 240, false },
 		{ 80, 100, 0, 0, 200, 160, 200, false }, { 100, 100, 7, 60, 200, 80, 214, false },

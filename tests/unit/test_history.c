@@ -88,7 +88,8 @@ static void blocks_of_the_start_are_known(void **unused)
 		{ VC_X_SEGMENT, 1000, 900, .requested = 0 }, { VC_X_LIVE, 1000, 512, .requested = 400, .id = 1,
 					       .stream = 2 },
 		{ VC_X_PENDING, 2000, 512, .requested = 300, .id = 2 },
-		{ VC_X_FREE, 3000, 512, .requested = 7, .id = 5 }, { VC_X_LIVE, 4000, 8, .requested = 0 } };
+		{ VC_X_FREE, 3000, 512, .requested = 7, .id = 5 },
+		{ VC_X_LIVE, 4000, 8, .requested = 0 } };
 
 	(void)unused;
 	assert_int_equal(history_origin(&watcher, 1, 77, NULL), VC_OK);
@@ -111,7 +112,8 @@ static void blocks_of_the_start_are_known(void **unused)
 	step(FREE(10, 1), 1000, VC_DONE);
 	step(FREE(20, 1), 1000, VC_DONE); /* of a block that nobody knows any more */
 	extents = 0;
-	assert_string_equal(told(), "ask 1000+400 at 10 by 11 on 2, free 1000+400 at 10 by 11 on 2, "
+	assert_string_equal(told(),
+		"ask 1000+400 at 10 by 11 on 2, free 1000+400 at 10 by 11 on 2, "
 		"ask 1000+33 at 20 by 21, free 1000+33 at 20 by 21");
 }
 
@@ -194,7 +196,8 @@ static void a_place_that_is_taken_twice(void **unused)
 	(void)unused;
 	begin(NULL, 0);
 	for (uint64_t i = 0; i < 5; i++)
-		step((struct vc_event){ .kind = it[i].kind, .addr = it[i].addr, .time_ns = i }, 0, 0);
+		step((struct vc_event){ .kind = it[i].kind, .addr = it[i].addr, .time_ns = i }, 0,
+		     0);
 	for (size_t i = 1; i < 5; i++)
 		if (i != 2)
 			history_device(&watcher, &(struct vc_device_change){

@@ -288,8 +288,8 @@ static void what_differs_is_said(void **unused)
 {
 	static const struct { struct vc_control_run t; const char *text; } it[] = {
 		{ { .equal = 5, .at_once = 3 }, "" },
-		{ { .resized = 1, .at_once = 1 }, "1 have another size, 1 of these are given back at "
-						  "once, as workspaces are" },
+		{ { .resized = 1, .at_once = 1 },
+		  "1 have another size, 1 of these are given back at once, as workspaces are" },
 		{ { .only_recorded = 2 }, "2 only the recording makes" },
 		{ { .only_run = 3, .restreamed = 4 }, "3 only the dry run makes, 4 are on another "
 						      "stream" } };

@@ -85,8 +85,8 @@ static int drop(void **unused)
 static void blocks_of_the_start_are_known(void **unused)
 {
 	static const struct vc_extent start[] = {
-		{ VC_X_SEGMENT, 1000, 900, .requested = 0 }, { VC_X_LIVE, 1000, 512, .requested = 400, .id = 1,
-					       .stream = 2 },
+		{ VC_X_SEGMENT, 1000, 900, .requested = 0 },
+		{ VC_X_LIVE, 1000, 512, .requested = 400, .id = 1, .stream = 2 },
 		{ VC_X_PENDING, 2000, 512, .requested = 300, .id = 2 },
 		{ VC_X_FREE, 3000, 512, .requested = 7, .id = 5 },
 		{ VC_X_LIVE, 4000, 8, .requested = 0 } };

@@ -90,6 +90,8 @@ run serve "$TMP/two.csv" --kv-memory 1GiB --config "$TMP/config.json" --max-num-
 [ "$(field peak_blocks)" -ge 10 ] && [ "$(field preemptions)" = 0 ] && pass "two requests hold attention and states: $(field peak_blocks) blocks" || fail "hybrid blocks" "$out"
 run serve "$TMP/two.csv" --kv-memory 12GiB --config "$TMP/config.json" --max-num-seqs 1024; expect "state blocks that do not suffice are said before the start" 2 '' '963 state blocks do not suffice for 1024 sequences; --max-num-seqs 963'
 run serve "$TMP/two.csv" --kv-memory 1GiB --config "$TMP/config.json" --max-num-seqs 16 --max-model-len 262144; expect "nor a sequence that is too long" 2 '' 'a sequence of 262144 tokens takes 488 blocks'
+run serve "$TMP/two.csv" --blocks 488 --config "$TMP/config.json" --max-num-seqs 16 --max-model-len 262144; expect "one of the blocks is vLLM's own" 2 '' 'takes 488 blocks of its groups of layers, and there are 487'
+run serve "$TMP/two.csv" --blocks 489 --config "$TMP/config.json" --max-num-seqs 489 --max-model-len 262144; expect "with one more it starts, with a state for each sequence" 0 'verdict +fits'
 
 # Drafts: with all of them right four tokens come out of a step; a wrong one is computed in vain.
 printf 'arrival,prompt,output\n0,100,41\n' > "$TMP/one.csv"

@@ -200,7 +200,8 @@ static void damaged_files_are_refused(void **unused)
 
 		/* as it is, without its last line's end, without its card, and with no row */
 		if (i < 2 * n)
-			snprintf(text, sizeof(text), "%s%s%s", good, rows[k].text, i < n ? "\n" : "");
+			snprintf(text, sizeof(text), "%s%s%s", good, rows[k].text,
+				 i < n ? "\n" : "");
 		else if (i < 3 * n)
 			snprintf(text, sizeof(text), "vramcast speed 1\n%s\n", rows[k].text);
 		else

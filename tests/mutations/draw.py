@@ -3,7 +3,8 @@
 
 Rooms are drawn as often as they have lines, each at least once; the same seed and tree give the same list.
 Left out is what decides nothing by itself: constants, messages, checks, and the heads of loops; and bounds of what is the
-same on both sides of them (the larger of two that are equal, their difference, the sign of zero)."""
+same on both sides of them (the larger of two that are equal, their difference, the sign of zero), or of what was found to
+differ just before."""
 import random
 import re
 import subprocess
@@ -20,11 +21,18 @@ NOTHING = re.compile(r"/\*|\*|#|static |const static|for |case |assert|VC_TRY|.*
 OPERAND = r"\*?[\w.\[\]]+(?:->[\w.\[\]]+)*"
 
 
-def is_same(code, at, following):
-    """a < b ? a : b, a > b ? a - b : b - a or 0, a < 0 ? -a : a, and if (a > b) b = a: where both are equal they do the same."""
-    a, b = re.search(rf"(?:^|[(,=?:] ?|return ){OPERAND}$", code[:at]), re.match(f" [<>]=? ({OPERAND})", code[at:])
+def is_same(code, at, before, following):
+    """a < b ? a : b, a > b ? a - b : b - a or 0, a < 0 ? -a : a, and if (a > b) b = a: where both are equal they do the same;
+    after if (a != b), and in a != b ? (a < b, they are not equal."""
+    a, b = re.search(rf"(?:^|[(,=?:] ?|&& |\|\| |return ){OPERAND}$", code[:at]), re.match(f" [<>]=? ({OPERAND})", code[at:])
     if not a or not b:
         return False
+    differ = f"{re.search(f'{OPERAND}$', a.group()).group()} != {b.group(1)}"
+    if code[:at].startswith("return ") and re.match(r"if \(.*\)$", before) and "||" not in before and \
+            differ in re.split(r" && |if \(|\)$", before):
+        return True
+    if code[:at].endswith(f"{differ} ? ({a.group().lstrip('(')}"):
+        return True
     a, b, rest = re.search(f"{OPERAND}$", a.group()).group(), b.group(1), code[at + b.end():]
     if rest == ")":
         return following in (f"{a} = {b};", f"{b} = {a};")
@@ -37,13 +45,13 @@ def is_same(code, at, following):
 def mutations(path):
     with open(path) as file:
         lines = [line.strip() for line in file]
-    for line, following in zip(lines, lines[1:] + [""]):
+    for before, line, following in zip([""] + lines, lines, lines[1:] + [""]):
         code = line.split("/*")[0]
         if NOTHING.match(line) or not DECIDES.match(line) or sum(line in other for other in lines) != 1:
             continue
         for old, new in CHANGES:
             for found in re.finditer(re.escape(old), code):
-                if old.strip("<>= ") or not is_same(code, found.start(), following):
+                if old.strip("<>= ") or not is_same(code, found.start(), before, following):
                     yield line, line[:found.start()] + new + line[found.end():]
 
 

@@ -240,9 +240,12 @@ static void ends_and_places_are_seen(void **unused)
 	told("ABCDEG", "ABCDEF", false, "5 equal, 0 placed, 1 resized, -0 +0, 0 at once, 100 0");
 	told("ABCDEFG", "ABCDE", false, "5 equal, 0 placed, 0 resized, -2 +0, 0 at once, 700 0");
 	/* one of both sides is given back at once */
-	told("ABCDdEFG", "ABCHEhFG", false, "6 equal, 0 placed, 1 resized, -0 +0, 0 at once, 0 400");
-	told("ABCDEdFG", "ABCHhEFG", false, "6 equal, 0 placed, 1 resized, -0 +0, 0 at once, 0 400");
-	told("ABCDdEFG", "ABCHhEFG", false, "6 equal, 0 placed, 1 resized, -0 +0, 1 at once, 0 400");
+	told("ABCDdEFG", "ABCHEhFG", false,
+	     "6 equal, 0 placed, 1 resized, -0 +0, 0 at once, 0 400");
+	told("ABCDEdFG", "ABCHhEFG", false,
+	     "6 equal, 0 placed, 1 resized, -0 +0, 0 at once, 0 400");
+	told("ABCDdEFG", "ABCHhEFG", false,
+	     "6 equal, 0 placed, 1 resized, -0 +0, 1 at once, 0 400");
 	/* the nearest of several places */
 	told("ABCDEABCDEABCDEFGHI", "ABCDEABCDEFGHI", false,
 	     "14 equal, 0 placed, 0 resized, -5 +0, 0 at once, 500 0");

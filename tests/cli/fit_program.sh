@@ -82,6 +82,23 @@ fitted() { run run --fit -g $card "${@:2}" -- "$VRAMCAST" dryrun -q --no-record 
 fitted 117; expect "run --fit leaves alone what fits" 0 '' 'its first 3 steps fit as they are; nothing was changed'
 fitted 118; expect "and does not start what nothing helps" 3 '' 'needs 11.79 GiB, the card has 11.76 GiB, and nothing that can be changed'
 fitted 118 --anyway; expect "unless it is told to" 1 '' 'out of memory'
+# What is left of a block that is taken early serves no other: a limit of what may be split makes it fit.
+cat > leaves_a_rest <<SH
+#!/bin/sh
+echo "\$PYTORCH_CUDA_ALLOC_CONF \$PYTORCH_ALLOC_CONF"
+exec "$VRAMCAST" dryrun -q --no-record -g $card -- "$train" --batch 20
+SH
+chmod +x leaves_a_rest
+changed() { # WHAT SETTINGS OTHERS: with those that are set it takes others
+	PYTORCH_CUDA_ALLOC_CONF=$2 EARLY=570 run run --fit -g $card --capacity 2600MiB -- ./leaves_a_rest
+	expect "$1" 0 "^$3 $3$"
+	check "$1: and it says which" test "$(tail -n 5 "$TMP/err" | tr '\n' ';')" = "vramcast run: as it is it needs 2.64 GiB, the GeForce RTX 3060 12GB has 2.54 GiB;  changed: PYTORCH_CUDA_ALLOC_CONF=$3;  with that it needs 2.23 GiB; a dry run of its first 3 steps fitted;  to make it permanent:;    export PYTORCH_CUDA_ALLOC_CONF=$3;"
+}
+changed "run --fit sets what makes it fit" '' max_split_size_mb:128
+changed "beside what is set" garbage_collection_threshold:0.9 garbage_collection_threshold:0.9,max_split_size_mb:128
+PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:2000 EARLY=570 run run --fit -g $card --capacity 2600MiB -- ./leaves_a_rest
+expect "but no setting twice" 3 '' 'nothing that can be changed from outside makes it fit'
+run run --fit -g $card -- sh -c 'exit 3'; expect "a program that fails is not tried again" 125 '' 'a dry run of the program ended with code 3'
 run fit --find budget -g $card -- "$train" --batch 4
 expect "no module to compute twice" 1 '' 'no module was seen to keep anything for a backward pass'
 finish

@@ -233,14 +233,13 @@ VC_API_RETURNS(cudaMemset, (void *to, int v, size_t n), cudaMemsetAsync(to, v, n
 
 VC_API_DOES(cudaDeviceGetDefaultMemPool, (void **pool, int device), *pool = &pools[device])
 
-/* cudaMemPoolAttr: from 5 on the reserved and used bytes, now and at their peak */
+/* cudaMemPoolAttr: three flags, the bytes that are kept, then the reserved and used bytes, now and
+ * at their peak */
 VC_API(int, cudaMemPoolGetAttribute, void *pool, int attribute, void *out)
 {
-	uint64_t v = vc_null_used(vc_null_current()) - vc_null_card()->context;
-	if (attribute >= 5)
-		memcpy(out, &v, sizeof v);
-	else
-		memset(out, 0, sizeof(int));
+	uint64_t held = vc_null_used(vc_null_current()) - vc_null_card()->context;
+	uint64_t v = attribute > 4 ? held : 0;
+	memcpy(out, &v, attribute < 4 ? sizeof(int) : sizeof v);
 	return 0;
 }
 

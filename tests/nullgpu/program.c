@@ -26,6 +26,8 @@ int cudaMemset(void *to, int v, size_t n);
 int cudaMemsetAsync(void *to, int v, size_t n, handle stream);
 int cudaHostAlloc(void **p, size_t n, unsigned flags);
 int cudaMallocManaged(void **p, size_t n, unsigned flags);
+int cudaDeviceGetDefaultMemPool(void **pool, int device);
+int cudaMemPoolGetAttribute(void *pool, int attribute, void *out);
 int cudaFreeHost(void *p);
 int cudaPointerGetAttributes(void *out, const void *p);
 int cudaGetLastError(void);
@@ -250,7 +252,8 @@ static void test_mapping(void)
 	   "the range of a mapping is known");
 	test_sharing(h, at + 20 * MIB);
 	cuMemRelease(h);
-	ok(free_now() == f - 20 * MIB, "a released piece lives while it is mapped");
+	ok(cuMemRelease(h) != 0 && free_now() == f - 20 * MIB,
+	   "a released piece lives while it is mapped, and is released once");
 	ok(cuMemUnmap(at, 20 * MIB) == 0 && free_now() == f, "and goes with its last mapping");
 	ok(cuMemCreate(&h, 876 * MIB, &prop, 0) == 2, "pieces obey the capacity");
 	ok(cuMemAddressFree(at, 4096 * MIB) == 0, "addresses go back");
@@ -437,6 +440,23 @@ static void test_occupancy(void)
 	ok(good, "a multiprocessor takes as many blocks as threads and shared memory allow");
 }
 
+/* Flags are ints, what is a number of bytes has 64 bits. */
+static void test_pool(void)
+{
+	void *pool, *p;
+	bool good = true;
+	cudaMalloc(&p, 4 * MIB);
+	cudaDeviceGetDefaultMemPool(&pool, 0);
+	for (int a = 1; a <= 8; a++) {
+		uint64_t v[2] = { UINT64_MAX, UINT64_MAX };
+		cudaMemPoolGetAttribute(pool, a, v);
+		good = good && v[1] == UINT64_MAX && (a < 4 ? v[0] == UINT64_MAX << 32 :
+			a == 4 ? v[0] == 0 : v[0] >= 4 * MIB && v[0] < 1024 * MIB);
+	}
+	ok(good, "a pool has flags, a threshold, and what it holds");
+	cudaFree(p);
+}
+
 /* What the driver and NVML say when they are asked for more than there is. */
 static void test_driver(void)
 {
@@ -545,6 +565,7 @@ int main(void)
 	test_idle();
 	test_capture();
 	test_driver();
+	test_pool();
 	test_machine();
 	return failed;
 }

@@ -47,6 +47,8 @@ for f in $R/gpt.vct $R/h100/resnet-4.vct $R/h100/unet-4.vct $R/encoder.vct; do
 	answered allocators $f 20
 done
 answered cards $R/h100/unet-4.vct 40
+# What came before a recording decides what other settings make of it.
+answered settings $R/h100/attached.vct 75
 for p in gpt llama lstm_packed moe style superres t5 transformer_xl unet vit; do
 	answered values "$R/h100/$p-4.vct@batch=4 $R/h100/$p-12.vct@batch=12" 10
 done

@@ -47,4 +47,20 @@ for p in gpt moe unet; do
 	run diff $R/h100/$p-4.vct $R/h100/$p-12.vct -o "$TMP/diff.svg"; expect "$p: for people" 0
 	run ranks --json $R/h100/$p-4.vct $R/h100/$p-12.vct $R/h100/$p-24.vct; expect "$p: as ranks" 0
 done
+# What makes each of several programs fit, and the largest of its values that does.
+found() { # OPTION... : an answer, or a sentence that there is none
+	run fit -q "$@"; case $rc in 0|1|3|6) ;; *) bad="$bad $*: $rc $err" ;; esac
+}
+bad=
+for p in gpt llama moe t5 unet; do for c in 1500MiB 400MiB; do found --find checkpoint --capacity $c $H/$p-12.vct; done; done
+found --find anything --capacity 1GiB $H/unet-12.vct
+for p in gpt style t5; do
+	found -g t4 $H/$p-4.vct@batch=4 $H/$p-12.vct@batch=12
+	found -g t4 --json --target 50..60% --multiple 3 --most 200 $H/$p-4.vct@batch=4 $H/$p-12.vct@batch=12
+done
+for o in "--most 17" "--among 5,11,23" "--capacity 600MiB" "--capacity 200MiB" "--capacity 2GiB --json" "--capacity 1GiB --target 20..30%"; do
+	# shellcheck disable=SC2086
+	found -g t4 $o $H/unet-4.vct@batch=4 $H/unet-12.vct@batch=12
+done
+[ -z "$bad" ] && pass "what fits is found" || fail "what fits is found" "$bad"
 finish

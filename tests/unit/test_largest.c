@@ -3,6 +3,7 @@
 #include "tests/support/test.h"
 
 #include "common/largest.h"
+#include "simulator/search/fit.h"
 
 enum { MOST = 4000 };
 
@@ -127,11 +128,49 @@ static void neighbours_are_certain(void **state)
 	assert_true(a.certain >= 4 + 4 + 7); /* above, below, across the last doubling */
 }
 
+/* Of multiples, and of values that are named: those between two, and the next one. */
+static void values_lie_between_two(void **state)
+{
+	static const uint64_t among[] = { 2, 3, 7, 19, 20 };
+
+	(void)state;
+	for (uint64_t unit = 0; unit < 4; unit++) { /* 0: those that are named */
+		struct vc_fit f = { .unit = unit, .most = 23, .among = unit ? NULL : among,
+				    .amongs = 5 };
+		bool is[24] = { false };
+
+		for (uint64_t v = 1; v < 24; v++)
+			for (size_t i = 0; i < 5; i++)
+				is[v] = unit ? v % unit == 0 : is[v] || among[i] == v;
+		uint64_t most = 23;
+
+		while (!is[most])
+			most--;
+		assert_int_equal(vc_fit_most(&f), most);
+		for (uint64_t low = 0, next; low < 24; low++) {
+			if (low && !is[low])
+				continue;
+			for (next = low + 1; next < 24 && !is[next]; next++)
+				;
+			assert_int_equal(vc_fit_next(&f, low), next < 24 ? next : 0);
+			for (uint64_t high = next; high < 24; high++) {
+				uint64_t v = is[high] ? vc_fit_between(&f, low, high) : 0;
+
+				if (is[high] && high > next)
+					assert_true(v > low && v < high && is[v]);
+				else
+					assert_int_equal(v, 0);
+			}
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(same_questions),
 					    cmocka_unit_test(only_the_largest),
-					    cmocka_unit_test(neighbours_are_certain) };
+					    cmocka_unit_test(neighbours_are_certain),
+					    cmocka_unit_test(values_lie_between_two) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

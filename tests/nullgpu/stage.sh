@@ -162,6 +162,16 @@ check "... without a word of the loader's" sh -c '! grep -q "version information
 check "... and kernels that were compiled at run time are loaded and launched" grep -q 'library 0 0 True True 0' "$TMP/out"
 check "... but what has no stand-in is refused" grep -q 'says so 801' "$TMP/out"
 rm "$site/fast/kernels/hashed.so"
+# two libraries that nothing stands in for: each is made with what is wanted of it
+for l in libnvjpeg libnppc; do
+	echo "int ${l#lib}InTheYear3000(void) { return 77; }" > "$TMP/$l.c"; echo "$l.so.99 { global: *; };" > "$TMP/$l.map"
+	cc -shared -fPIC -Wl,-soname,$l.so.99 -Wl,--version-script="$TMP/$l.map" -o "$TMP/$l.so.99" "$TMP/$l.c"
+done
+echo 'int nvjpegInTheYear3000(void); int nppcInTheYear3000(void); int both(void) { return nvjpegInTheYear3000() + nppcInTheYear3000(); }' > "$TMP/both.c"
+cc -shared -fPIC -o "$site/fast/kernels/both.so" "$TMP/both.c" "$TMP/libnvjpeg.so.99" "$TMP/libnppc.so.99" -Wl,--no-as-needed -L"$BUILD/nullgpu" -l:vcnull-libcudart.so.12
+run dryrun -g rtx4090 --no-record -- "$py" -c "import ctypes; print('both', ctypes.CDLL('$site/fast/kernels/both.so').both())"
+expect "libraries that nothing stands in for are made, each with its own functions" 0 'both 0'
+rm "$site/fast/kernels/both.so"
 check "no private folder is left behind" rmdir "$TMPDIR"
 mkdir -p "$TMPDIR"
 PATH=/nowhere "$VRAMCAST" dryrun -g rtx4090 --no-record -- "$py" -c pass > /dev/null 2> "$TMP/err"

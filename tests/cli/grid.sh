@@ -123,4 +123,12 @@ for bad in "--vary batch" "--vary =2" "--env X=" "--vary a=1 --vary a=2" "--pack
 done
 grid --vary other=2 -- "$train" --batch 2; expect "a value that stands nowhere" 2 '' '\{other\} stands nowhere in the command line'
 run dryrun -g t4 -g l4 --vary batch=2 -- "$train" --batch {batch}; expect "one card" 2 '' 'several runs play one card'
+# What a dry run can be off by (docs/reference/null-gpu.md): contexts, and a hundredth of the peak, or a twentieth where convolutions ran.
+margin() { # NAME SHARE PROGRAM
+	"$VRAMCAST" dryrun -q -g rtx3060-12g --no-record --report "$TMP/margin.json" -- sh -c "$3" > /dev/null 2> "$TMP/err"
+	check "$1" "$py" -c "import json; r = json.load(open('$TMP/margin.json'))['runs'][0]
+assert r['margin'] == (150 << 20) + (r['peak_used'] - r['context']) // $2 and r['peak_used'] > 2 << 30, r"
+}
+margin "the margin of a program" 100 "exec \"$train\" --batch 20"
+margin "the margin of one with convolutions" 20 "\"$train\" --batch 20 && exec \"$B/tests/nullgpu/cudnn\" 16 16 3"
 finish

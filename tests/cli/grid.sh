@@ -125,7 +125,7 @@ grid --vary other=2 -- "$train" --batch 2; expect "a value that stands nowhere" 
 run dryrun -g t4 -g l4 --vary batch=2 -- "$train" --batch {batch}; expect "one card" 2 '' 'several runs play one card'
 # What a dry run can be off by (docs/reference/null-gpu.md): contexts, and a hundredth of the peak, or a twentieth where convolutions ran.
 margin() { # NAME SHARE PROGRAM
-	"$VRAMCAST" dryrun -q -g rtx3060-12g --no-record --report "$TMP/margin.json" -- sh -c "$3" > /dev/null 2> "$TMP/err"
+	PYTHONPATH=$TMP/site run dryrun -q -g rtx3060-12g --no-record --report "$TMP/margin.json" -- sh -c "$3"; expect "$1: it runs" 0
 	check "$1" "$py" -c "import json; r = json.load(open('$TMP/margin.json'))['runs'][0]
 assert r['margin'] == (150 << 20) + (r['peak_used'] - r['context']) // $2 and r['peak_used'] > 2 << 30, r"
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_torch_layout.c - PyTorch's allocator in a process: its version, from a file beside a library,
- * its table, and where its functions stand. */
+/* test_torch_layout.c - PyTorch's allocator in a process: its version, from a file beside its
+ * library, its table, and where its functions stand. */
 #define _GNU_SOURCE
 #include "tests/support/test.h"
 

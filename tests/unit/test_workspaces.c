@@ -118,12 +118,31 @@ static void what_a_product_borrows_stands_between_nothing(void **unused)
 	assert_false(borrowed_between(65532));
 }
 
+/* Two blocks behind another, which are given back in turn before anything else is asked for. */
+static void a_workspace_follows_at_once(void **unused)
+{
+	uint32_t born[] = { 10, 20, 21, 22 }, died[] = { 11, 90, 24, 23 };
+	uint32_t *const field[] = { &born[1], &born[2], &born[3], &died[2], &died[3] };
+	struct vc_allocations m = { .born = born, .died = died, .n = 4 };
+
+	(void)unused;
+	assert_true(vc_workspace_follows(&m, 1));
+	assert_false(vc_workspace_follows(&m, 0));
+	assert_false(vc_workspace_follows(&m, 2));
+	for (size_t i = 0; i < 5; i++) {
+		++*field[i];
+		assert_false(vc_workspace_follows(&m, 1));
+		--*field[i];
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_looked_for_among_six_thousand),
 		cmocka_unit_test(a_bias_has_at_most_a_mebibyte),
 		cmocka_unit_test(what_a_product_borrows_stands_between_nothing),
+		cmocka_unit_test(a_workspace_follows_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

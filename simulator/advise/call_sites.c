@@ -79,8 +79,8 @@ static int fit(const struct vc_allocations *m, size_t n, double *least, struct v
 			named += site != 0;
 			there += site && vc_find_u64(first, count, site);
 		}
-		if (named && (double)there < *least * (double)named)
-			*least = (double)there / (double)named;
+		if (named)
+			*least = fmin(*least, (double)there / (double)named);
 	}
 	free(first);
 	return VC_OK;

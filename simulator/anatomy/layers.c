@@ -550,8 +550,8 @@ int vc_layers_find(struct vc_layers *l, const struct vc_anatomy *a, const struct
 		VC_FREE(s.group, s.python);
 		return vc_nomem(err, "the layers of a forward pass");
 	}
-	s.cut = m && m->frames > 1 && cut_off(&s);
-	if (m && m->frames > 1 && !s.cut)
+	s.cut = m && cut_off(&s);
+	if (m && !s.cut)
 		r = by_sites(&s, l, err);
 	l->named = l->n > 1;
 	if (r == VC_OK && l->n < 2) {

@@ -78,16 +78,15 @@ static int add_solved(struct search *x, struct vc_error *err)
 {
 	const struct vc_layer_costs *c = &x->q->costs;
 	bool take[VC_LAYERS_MOST] = { false };
-	uint64_t peak, first, step;
+	uint64_t peak, step;
 
 	VC_TRY(add_taken(x, take, VC_RECOMPUTE_NONE, err));
 	VC_HAVE(vc_recompute_choose(c, UINT64_MAX / 2, take, &peak), "choices of layers", err);
-	first = peak;
 	step = c->total / BUDGETS;
 	for (uint64_t budget = peak; budget && vc_recompute_choose(c, budget, take, &peak);) {
 		VC_TRY(add_taken(x, take, VC_RECOMPUTE_SOLVED, err));
 		budget = peak < budget ? peak : budget;
-		if (budget <= step || first - budget > c->total)
+		if (budget <= step)
 			break;
 		budget -= step ? step : 1;
 	}

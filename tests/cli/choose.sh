@@ -56,6 +56,10 @@ row "ranks job/t.rank0.vct job/t.rank1.vct" job
 row "ranks job/t.rank0.vct job/t.rank1.vct" job/t.rank0.vct job/t.rank1.vct
 row "fit family/4.vct family/8.vct --find batch -g t4" -g t4 family
 row "fit family/8.vct family/4.vct --find batch -g t4" -g t4 family/8.vct family/4.vct
+for some in 'family/4.vct run.vct' 'run.vct family/4.vct' 'family/4.vct family/8.vct run.vct' 'family/4.vct family/4.vct'; do # not all say it, or all the same
+	# shellcheck disable=SC2086
+	row '!recordings that say neither a rank nor a parameter' -g t4 $some
+done
 row "explain oom.txt" oom.txt
 row "explain train.log" train.log
 row "explain oom.txt.gz" oom.txt.gz

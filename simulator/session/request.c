@@ -148,7 +148,7 @@ static uint64_t context_of(const struct vc_recording *rec, const struct vc_devic
 	uint64_t usual = vc_card_context(card->name, card->total - rec->device->peak_reserved);
 	uint64_t seen = beside->context, managed = beside->managed;
 
-	if (!seen || !managed || !usual || seen <= usual)
+	if (!usual || seen <= usual)
 		return seen ? seen : usual;
 	return seen - usual > managed ? seen - managed : usual;
 }

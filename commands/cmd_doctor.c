@@ -74,7 +74,7 @@ static void look_at(struct facts *f, const char *path, const char *where)
 	for (size_t i = 0; i < f->pythons; i++)
 		if (!strcmp(f->python[i].path, path))
 			return;
-	if (f->pythons == 4 || access(path, X_OK))
+	if (access(path, X_OK))
 		return;
 	snprintf(p->path, sizeof(p->path), "%s", path);
 	snprintf(p->where, sizeof(p->where), "%s", where);

@@ -14,6 +14,7 @@ ability() { # NAME YES-OR-NO [PATTERN]
 unset VIRTUAL_ENV CONDA_PREFIX DISPLAY WAYLAND_DISPLAY
 python "$TMP/none" ""; PATH=$TMP/none/bin:$PATH
 run doctor; expect "without PyTorch not all works" 1 'none/bin/python3'
+VIRTUAL_ENV=$TMP/nowhere run doctor; check "an environment that is gone is not looked at" test "${out#*nowhere}" = "$out"
 ability "dry run" no 'no Python here has PyTorch +.*none/bin/python3 -m pip install --no-deps torch'
 ability "report" yes
 torch "$TMP/cpu" 2.9.1+cpu None; python "$TMP/c" "$TMP/cpu/torch"

@@ -17,14 +17,26 @@ enum {
 	WIDEST = 1 << 20,        /* bytes of the largest bias gradient */
 	WIDTHS = 64,             /* row sums looked at to tell the card; bounds a table */
 	BORROWED = 65536,        /* bytes: no workspace is smaller */
+	PLACE = 8,               /* bytes of a place, int64 */
+	VALUE = 4,               /* bytes of a value of its rows, float */
+	PAIRS = 4,               /* a value beside its place takes as much as so many sums */
 };
+
+static bool is_reduction(const struct vc_workspace *s)
+{
+	return s->kind == VC_WORKSPACE_SUM || s->kind == VC_WORKSPACE_PLACE;
+}
 
 /* Bytes of the two buffers for that many rows; false: none. */
 static bool size_of(const struct vc_workspace *s, uint64_t rows,
 		    const struct vc_reduction_card *card, uint64_t *partial, uint64_t *semaphores)
 {
-	if (s->kind == VC_WORKSPACE_SUM)
-		return vc_reduction(s->width, rows, card, partial, semaphores);
+	if (is_reduction(s)) {
+		bool any = vc_reduction(s->width, rows, card, partial, semaphores);
+
+		*partial *= any && s->kind == VC_WORKSPACE_PLACE ? PAIRS : 1;
+		return any;
+	}
 	return vc_norm_scratch(s->width, rows, s->kind == VC_WORKSPACE_NORM ? 4 : 2, partial,
 			       semaphores);
 }
@@ -34,10 +46,13 @@ bool vc_workspace_at(const struct vc_workspace *s, uint64_t sums, uint64_t sourc
 		     uint64_t *semaphores)
 {
 	struct vc_workspace there = *s;
+	uint64_t own = s->kind == VC_WORKSPACE_PLACE ? (uint64_t)PLACE * s->width : s->row;
 
-	if (s->kind == VC_WORKSPACE_SUM && sums && sums != s->row) {
-		there.row = sums;
-		there.width = (uint32_t)((double)s->width * (double)sums / (double)s->row + 0.5);
+	if (is_reduction(s) && sums && sums != own) {
+		double up = (double)sums / (double)own;
+
+		there.row = (uint64_t)((double)s->row * up + 0.5);
+		there.width = (uint32_t)((double)s->width * up + 0.5);
 	}
 	return size_of(&there, (source + there.row / 2) / there.row, card, partial, semaphores);
 }
@@ -55,23 +70,27 @@ bool vc_workspace_follows(const struct vc_allocations *m, uint32_t i)
 static bool sum_of(const struct vc_allocations *m, uint32_t i, uint32_t element,
 		   const struct vc_reduction_card *card, struct vc_workspace *out)
 {
-	uint64_t n = m->take[i].size / element, lo, hi;
+	uint64_t n = m->take[i].size / element, lo, hi, pairs = element == PLACE ? PAIRS : 1;
 	enum vc_limit limit;
 
 	if (!vc_workspace_follows(m, i) || m->take[i].size % element ||
-	    !vc_reduction_rows(n, m->take[i + 1].size, m->take[i + 2].size, card, &lo, &hi, &limit))
+	    m->take[i + 1].size % pairs ||
+	    !vc_reduction_rows(n, m->take[i + 1].size / pairs, m->take[i + 2].size, card, &lo, &hi,
+			       &limit))
 		return false;
-	*out = (struct vc_workspace){.owner = i,
-				   .source = VC_UNMATCHED, .width = (uint32_t)n,
-				   .row = m->take[i].size, .present = true, .least = lo, .most = hi,
-				   .limit = limit };
+	*out = (struct vc_workspace){
+		.kind = element == PLACE ? VC_WORKSPACE_PLACE : VC_WORKSPACE_SUM, .owner = i,
+		.source = VC_UNMATCHED, .width = (uint32_t)n,
+		.row = element == PLACE ? VALUE * n : m->take[i].size, .present = true,
+		.least = lo, .most = hi, .limit = limit };
 	return true;
 }
 
 static bool sum_present(const struct vc_allocations *m, uint32_t i,
 			const struct vc_reduction_card *card, struct vc_workspace *out)
 {
-	return sum_of(m, i, 4, card, out) || sum_of(m, i, 2, card, out);
+	return sum_of(m, i, 4, card, out) || sum_of(m, i, 2, card, out) ||
+	       sum_of(m, i, PLACE, card, out);
 }
 
 /* Of cuBLAS: constant and asked for in the middle of things. */
@@ -180,7 +199,7 @@ static uint32_t by_input_gradient(const struct vc_allocations *m, const double *
 	if (rows < 2 || rows < s->least || rows > s->most)
 		return VC_UNMATCHED;
 	for (uint32_t j = l->at; j-- > 0 && l->at - j < BACK;)
-		if (m->take[j].size == rows * m->take[s->owner].size && m->died[j] > now &&
+		if (m->take[j].size == rows * s->row && m->died[j] > now &&
 		    alike(m, grows, j, l->input))
 			return j;
 	return VC_UNMATCHED;
@@ -220,7 +239,7 @@ static uint32_t source_of(const struct vc_allocations *m, const double *grows,
 			  const struct vc_workspace *s, const struct layer *l, uint64_t row)
 {
 	uint32_t j = by_input_gradient(m, grows, s, l, row);
-	uint64_t size = m->take[s->owner].size;
+	uint64_t size = s->row;
 	struct sizes there;
 
 	if (j != VC_UNMATCHED) /* rows that do not vary never need buffers they did not need here */
@@ -260,7 +279,8 @@ static bool sum_at(const struct vc_allocations *m, const double *grows,
 	uint64_t a, b;
 	bool known = layer_of(m, grows, i, &l);
 
-	*s = (struct vc_workspace){ .owner = i, .source = VC_UNMATCHED, .most = UINT64_MAX };
+	*s = (struct vc_workspace){ .owner = i, .source = VC_UNMATCHED, .most = UINT64_MAX,
+				  .row = m->take[i].size };
 	if (sum_present(m, i, card, s)) {
 		if (known)
 			s->source = source_of(m, grows, s, &l, l.k * s->row / s->width);
@@ -274,7 +294,6 @@ static bool sum_at(const struct vc_allocations *m, const double *grows,
 	s->source = source_of(m, grows, s, &l, l.k * element);
 	if (s->source == VC_UNMATCHED || !varies(grows, s->source))
 		return false;
-	s->row = m->take[i].size;
 	s->width = (uint32_t)(s->row / element);
 	/* Where buffers should have been but are not, this is no row sum. */
 	return !vc_reduction(s->width, m->take[s->source].size / s->row, card, &a, &b);
@@ -347,11 +366,11 @@ static void drop_false_norms(const struct vc_allocations *m, struct vc_workspace
 
 	for (size_t i = 0; i < l->n; i++)
 		betrayed |=
-			l->at[i].kind != VC_WORKSPACE_SUM && !l->at[i].present &&
+			!is_reduction(&l->at[i]) && !l->at[i].present &&
 			size_of(&l->at[i], m->take[l->at[i].source].size / l->at[i].row,
 					  NULL, &a, &b);
 	for (size_t i = 0; i < l->n; i++)
-		if (!betrayed || l->at[i].kind == VC_WORKSPACE_SUM)
+		if (!betrayed || is_reduction(&l->at[i]))
 			l->at[kept++] = l->at[i];
 	l->n = kept;
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workspaces.h - where a recording asks for workspace buffers that a kernel's launch arithmetic
- * decides, or would at another size: sums over rows (bias gradients) and batch normalisation of
- * rows. */
+ * decides, or would at another size: sums over rows (bias gradients), places of extremes (argmin
+ * over rows) and batch normalisation of rows. */
 #pragma once
 
 #include "simulator/predict/allocations.h"
 #include "simulator/anatomy/reduction.h"
 
-enum vc_workspace_kind { VC_WORKSPACE_SUM, VC_WORKSPACE_NORM, VC_WORKSPACE_NORM_BACK };
+enum vc_workspace_kind {
+	VC_WORKSPACE_SUM,
+	VC_WORKSPACE_PLACE, /* where the largest or the least of float rows stand */
+	VC_WORKSPACE_NORM, VC_WORKSPACE_NORM_BACK
+};
 
 struct vc_workspace {
 	enum vc_workspace_kind kind;

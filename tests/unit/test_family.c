@@ -237,6 +237,42 @@ static void buffers_of_sums_that_grow_follow_the_launch(void **unused)
 	assert_int_equal(same_sizes(&a, &b, 64, &want, 5).workspace, 1);
 }
 
+/* Which of 20,000 codes lies nearest to each of so many points: argmin over the rows of a table of
+ * floats, a value beside its place for each partial result. */
+static struct vc_trace codes(double points)
+{
+	const struct vc_reduction_card card = { 132, 2048 };
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	uint64_t n = (uint64_t)points, size[] = { 1000000, 20000 * n * 4, n * 8, 0, 0 };
+	struct vc_event e = { .kind = VC_EV_ALLOC };
+
+	assert_true(vc_reduction(n, 20000, &card, &size[3], &size[4]));
+	size[3] *= 4;
+	for (e.id = 1; e.id <= 5; e.id++) {
+		e.size = size[e.id - 1];
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	}
+	e.kind = VC_EV_FREE;
+	for (e.id = 5; e.id > 1; e.id--)
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	t.meta->max_id = 5;
+	vc_meta_param(t.meta, "batch", points);
+	return t;
+}
+
+/* They grow with the points until they fill the card, and no further. */
+static void buffers_of_places_follow_the_launch(void **unused)
+{
+	struct vc_trace a = codes(256), b = codes(384), want = codes(2048);
+
+	(void)unused;
+	assert_int_equal(same_sizes(&a, &b, 2048, &want, 5).workspace, 1);
+	a = codes(1024);
+	b = codes(2048);
+	want = codes(256);
+	assert_int_equal(same_sizes(&a, &b, 256, &want, 5).workspace, 1);
+}
+
 static void other_configurations_are_refused_with_the_share(void **unused)
 {
 	struct vc_trace a = toy(8, 128, false), b = toy(16, 128, false);
@@ -443,6 +479,7 @@ int main(void)
 		cmocka_unit_test(what_only_the_nearest_has_makes_an_interval),
 		cmocka_unit_test(a_borrowed_workspace_hides_no_bias_gradient),
 		cmocka_unit_test(buffers_of_sums_that_grow_follow_the_launch),
+		cmocka_unit_test(buffers_of_places_follow_the_launch),
 		cmocka_unit_test(other_configurations_are_refused_with_the_share),
 		cmocka_unit_test(they_are_refused_whatever_the_target),
 		cmocka_unit_test(a_loop_may_run_more_often),

@@ -107,6 +107,27 @@ static void the_card_is_told_by_the_buffers_it_fills(void **unused)
 	assert_int_equal(recognised(&t4).sms, 40);
 }
 
+/* argmin over 20,000 rows of floats on 108 SMs (PyTorch 2.9.1): places grow with the width. */
+static void sizes_of_recorded_places(void **unused)
+{
+	static const struct { uint64_t n, partial, semaphores; } recorded[] = {
+		{ 512, 328204288, 16 }, { 768, 452984832, 24 }, { 1024, 452984832, 32 },
+		{ 2048, 452984832, 64 } };
+	const struct vc_reduction_card a100 = { 108, 2048 };
+	const struct vc_workspace s = { .kind = VC_WORKSPACE_PLACE, .width = 512, .row = 2048 };
+	uint64_t partial, semaphores;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(recorded) / sizeof(*recorded); i++) {
+		uint64_t n = recorded[i].n;
+
+		assert_true(vc_workspace_at(&s, 8 * n, 4 * n * 20000, &a100, &partial,
+					    &semaphores));
+		assert_int_equal(partial, recorded[i].partial);
+		assert_int_equal(semaphores, recorded[i].semaphores);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +136,7 @@ int main(void)
 		cmocka_unit_test(the_card_is_told_by_the_buffers_it_fills),
 		cmocka_unit_test(the_card_limits_the_number_of_blocks),
 		cmocka_unit_test(batch_norm_of_rows),
+		cmocka_unit_test(sizes_of_recorded_places),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a training script of a public repository as it stands, with its own command line, on data that stand in for its own.
 
-python stand_in.py DATA OWNER+NAME/SCRIPT.py ARGUMENT... [--seed N]   (scripts.txt names repositories, commits and command lines)
+python stand_in.py DATA OWNER+NAME/SCRIPT.py ARGUMENT... [--seed N]   (scripts.txt and fourth.txt say of what)
 
 SCRIPTS: the folder of the checkouts. The script runs in a folder that is thrown away, where the files of its own folder are. DATA
 are words with commas between them, WORD or WORD=A:B:C, each a function below: what is written for the script to read, what stands
@@ -112,7 +112,7 @@ def torchvision_sets(n):
     def cifar(self, *_, train=True, transform=None, target_transform=None, **__):
         self.train, self.transform, self.target_transform, self.root = train, transform, target_transform, "."
         self.data = np.random.randint(0, 256, (int(n), 32, 32, 3), dtype=np.uint8)
-        self.targets = np.random.randint(0, 10, int(n)).tolist()
+        self.targets, self.classes = np.random.randint(0, 10, int(n)).tolist(), list("abcdefghij")
     d.MNIST.__init__, d.CIFAR10.__init__ = mnist, cifar
 
 
@@ -142,17 +142,6 @@ def small_and_large(path, n):
     with h5py.File(path, "w") as f:
         for i in range(int(n)):
             f[f"lr/{i}"], f[f"hr/{i}"] = (np.random.randint(0, 256, (side, side, 3), dtype=np.uint8) for side in (48, 96))
-
-
-def traffic(n, nodes):
-    """What sensors on roads saw, and which roads meet (METR-LA)."""
-    import pickle
-    os.makedirs("data/METR-LA"), os.makedirs("data/sensor_graph"), os.makedirs("garage")
-    for part in ("train", "val", "test"):
-        x = np.random.rand(2, int(n), 12, int(nodes), 2)
-        np.savez(f"data/METR-LA/{part}.npz", x=x[0], y=x[1])
-    with open("data/sensor_graph/adj_mx.pkl", "wb") as f:
-        pickle.dump(([], {}, np.random.rand(int(nodes), int(nodes)).astype(np.float32)), f)
 
 
 def ratings(path, n):
@@ -327,6 +316,144 @@ def read_aloud(n):
         f.writelines(lines)
 
 
+def no_workers():
+    """Loaders without processes of their own."""
+    from torch.utils.data import DataLoader
+    made = DataLoader.__init__
+
+    def init(self, *args, **own):
+        own.update(num_workers=0, prefetch_factor=None, persistent_workers=False)
+        made(self, *args[:5], **own)
+    DataLoader.__init__ = init
+
+
+def put(path, key, value):
+    """KEY of a JSON or YAML file that the script reads has this value."""
+    import re
+    said = open(path).read()
+    with open(path, "w") as f:
+        f.write(re.sub(rf'("?{key}"?: *)[^,\n]+', rf"\g<1>{value}", said))
+
+
+def token_bins(folder, n, vocabulary):
+    os.makedirs(folder)
+    for part in ("train", "val"):
+        np.random.randint(0, int(vocabulary), int(n), dtype=np.uint16).tofile(f"{folder}/{part}.bin")
+
+
+def facts(folder, n, entities, relations):
+    """A graph of facts, as lines of who, what and whom."""
+    os.makedirs(folder)
+    for what, most in (("entities", entities), ("relations", relations)):
+        with open(f"{folder}/{what}.dict", "w") as f:
+            f.writelines(f"{i}\t{what[0]}{i}\n" for i in range(int(most)))
+    for part in ("train", "valid", "test"):
+        with open(f"{folder}/{part}.txt", "w") as f:
+            f.writelines(f"e{a}\tr{r}\te{b}\n" for a, r, b in
+                         np.random.randint(0, (int(entities), int(relations), int(entities)), (int(n), 3)))
+
+
+def sequences(path, users, items, most):
+    """Who liked what, one after another."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        for user in range(1, int(users) + 1):
+            f.writelines(f"{user} {i}\n" for i in np.random.randint(1, int(items), np.random.randint(5, int(most))))
+        f.write(f"1 {items}\n")
+
+
+def neighbours_liked(folder, users, items):
+    """Who liked what, a line for each (LightGCN)."""
+    os.makedirs(folder)
+    for part in ("train", "test"):
+        with open(f"{folder}/{part}.txt", "w") as f:
+            for user in range(int(users)):
+                f.write(" ".join(map(str, (user, *np.random.choice(int(items), 20, replace=False)))) + "\n")
+            f.write(f"{users} {int(items) - 1}\n")
+
+
+def flows(folder, n, side):
+    """Pairs of pictures and where each pixel went (FlyingChairs)."""
+    wide, high = (int(s) for s in side.split("-"))
+    pictures(folder, 2 * int(n), side, kind="ppm")
+    for i in range(int(n)):
+        with open(f"{folder}/{i:05d}.flo", "wb") as f:
+            np.array([202021.25], np.float32).tofile(f), np.array([wide, high], np.int32).tofile(f)
+            np.random.randn(high, wide, 2).astype(np.float32).tofile(f)
+    read = np.fromfile  # what it reads of one number it takes for that number, as numpy once did
+    np.fromfile = lambda *a, count=-1, **own: read(*a, count=count, **own)[0 if count == 1 else slice(None)]
+
+
+def letters_drawn(n):
+    """Twenty drawings of each of N letters (Omniglot)."""
+    os.makedirs("omniglot")
+    np.save("omniglot/omniglot.npy", np.random.rand(int(n), 20, 1, 28, 28).astype(np.float32))
+
+
+def views(folder, n, side):
+    """Views of a thing and where each was taken (NeRF's Blender)."""
+    import json
+    for part, k in (("train", n), ("val", 4), ("test", 4)):
+        pictures(f"{folder}/{part}", k, side, "RGBA")
+        frames = [dict(file_path=f"./{part}/{i:04d}", transform_matrix=np.eye(4).tolist()) for i in range(int(k))]
+        with open(f"{folder}/transforms_{part}.json", "w") as f:
+            json.dump(dict(camera_angle_x=0.7, frames=frames), f)
+
+
+def events(n, nodes):
+    """Who met whom when, and what of it is known (TGN)."""
+    os.makedirs("data", exist_ok=True)
+    half = int(nodes) // 2
+    with open("data/ml_x.csv", "w") as f:
+        f.write(",u,i,ts,label,idx\n")
+        for k in range(int(n)):
+            f.write(f"{k},{np.random.randint(1, half)},{np.random.randint(half, int(nodes))},{k}.0,0,{k + 1}\n")
+    np.save("data/ml_x.npy", np.random.rand(int(n) + 1, 172))
+    np.save("data/ml_x_node.npy", np.zeros((int(nodes) + 1, 172)))
+
+
+def frames(name):
+    """A game of frames that nobody plays (Atari)."""
+    import gymnasium
+
+    class Game(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(0, 255, (210, 160, 3), np.uint8)
+        action_space = gymnasium.spaces.Discrete(6)
+        ale = types.SimpleNamespace(lives=lambda: 3)
+        get_action_meanings = staticmethod(lambda: ["NOOP"] * 6)
+
+        def __init__(self, **_):
+            pass
+
+        def reset(self, **_):
+            self.left = 900
+            return np.zeros((210, 160, 3), np.uint8), {}
+
+        def step(self, _):
+            self.left -= 1
+            return np.zeros((210, 160, 3), np.uint8), float(self.left % 7 == 0), self.left <= 0, False, {}
+    gymnasium.register(name, Game)
+
+
+def sounds(folder, n, samples):
+    """Sounds of one length, and their lists (LJSpeech); filters are asked for as librosa once was."""
+    import librosa.filters
+    from scipy.io import wavfile
+    os.makedirs(folder + "/wavs", exist_ok=True)
+    for i in range(int(n)):
+        wavfile.write(f"{folder}/wavs/{i}.wav", 22050, np.random.randint(-9999, 9999, int(samples), dtype=np.int16))
+    for part, few in (("training", int(n)), ("validation", 4)):
+        with open(f"{folder}/{part}.txt", "w") as f:
+            f.writelines(f"{i}|a|a\n" for i in range(few))
+    mel = librosa.filters.mel
+    librosa.filters.mel = lambda *a, **own: mel(**dict(zip(("sr", "n_fft", "n_mels", "fmin", "fmax"), a)), **own)
+
+
+def numbers(path, n, columns):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    np.save(path, np.random.rand(int(n), int(columns)))
+
+
 def no_weights():
     """Nets that would be downloaded have weights that are drawn."""
     import torch
@@ -346,8 +473,15 @@ def old_names():
     from torch.utils.data import dataloader
     for name in ("int", "float", "object", "str"):
         setattr(np, name, getattr(builtins, name))
-    np.float_ = np.float64
+    np.float_, np.in1d = np.float64, np.isin
+    sample = random.sample
+    random.sample = lambda of, k: sample(sorted(of) if isinstance(of, set) else of, k)
     PIL.Image.ANTIALIAS = PIL.Image.LANCZOS
+    import torch
+    import torchvision
+    save, stft = torchvision.utils.save_image, torch.stft
+    torchvision.utils.save_image = lambda *a, range=None, **own: save(*a, value_range=range, **own)
+    torch.stft = lambda *a, **own: stft(*a, **{"return_complex": False, **own})
     dataloader._BaseDataLoaderIter.next = dataloader._BaseDataLoaderIter.__next__
 
 
@@ -364,7 +498,7 @@ def main():
     script = os.path.join(os.path.abspath(SCRIPTS), script)
     where = os.path.dirname(script)
     if not os.path.exists(script):
-        sys.exit(f"stand_in.py: {script} is not there: check the repository out, at the commit that scripts.txt names")
+        sys.exit(f"stand_in.py: {script} is not there: check the repository out, at the commit that the list names")
     with tempfile.TemporaryDirectory() as top, contextlib.ExitStack() as end:
         end.callback(os.chdir, "/")
         os.makedirs(top + "/a/b")

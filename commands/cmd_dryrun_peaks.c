@@ -70,13 +70,14 @@ struct vc_dryrun_peaks vc_dryrun_peaks(const struct vc_dryrun_outcome *o)
 	return p;
 }
 
-static const char *ends(const struct vc_dryrun_peak *p, char out[static 64])
+/* None where JSON has none: something that is not known has no bound. */
+static const char *ends(const struct vc_dryrun_peak *p, bool open, char out[static 64])
 {
 	char low[24], high[24];
 	snprintf(low, sizeof(low), "%.2f", vc_gib(p->low));
 	snprintf(high, sizeof(high), "%.2f", vc_gib(p->high));
 	*out = '\0';
-	if (strcmp(low, high))
+	if (!open && strcmp(low, high))
 		snprintf(out, 64, " (%s to %s)", low, high);
 	return out;
 }
@@ -88,8 +89,8 @@ void vc_dryrun_say_peaks(const struct vc_dryrun_outcome *o)
 	if (p.known && p.reserved.bytes)
 		fprintf(stderr,
 			"  PyTorch allocates %.2f GiB%s and reserves %.2f GiB%s at most%s\n",
-			vc_gib(p.allocated.bytes), ends(&p.allocated, a),
-			vc_gib(p.reserved.bytes), ends(&p.reserved, r),
+			vc_gib(p.allocated.bytes), ends(&p.allocated, p.open, a),
+			vc_gib(p.reserved.bytes), ends(&p.reserved, p.open, r),
 			p.open ? "; what is not known may change that" : "");
 }
 

@@ -117,23 +117,6 @@ static void say_next(const struct vc_command *c, const struct vc_console *con, c
 		fprintf(stderr, "next: %s\n", con->next);
 }
 
-/* A script that the system cannot start by itself is python3's: NULL where that is not so. */
-static char **script_line(const struct vc_command *c, size_t *n, char **argv)
-{
-	size_t length = *n && VC_PROCESSES ? strlen(argv[0]) : 0;
-	char **line;
-
-	if (!(c->flags & VC_CMD_PASSTHROUGH) || length < 4 || strcmp(argv[0] + length - 3, ".py") ||
-	    access(argv[0], R_OK) || !access(argv[0], X_OK))
-		return NULL;
-	line = calloc(*n + 2, sizeof(*line));
-	if (line) {
-		line[0] = (char *)(uintptr_t)"python3";
-		memcpy(line + 1, argv, (*n)++ * sizeof(*line));
-	}
-	return line;
-}
-
 static int run_command(const struct vc_command *c, size_t argc, char **argv, const char *why,
 		       struct vc_console *con)
 {
@@ -156,8 +139,8 @@ static int run_command(const struct vc_command *c, size_t argc, char **argv, con
 		r = vc_gpu_all(c, cfg, &con->err);
 	if (r == VC_OK && why && (c->flags & VC_CMD_PASSTHROUGH) && !con->quiet)
 		fprintf(stderr, "vramcast: %s\n", why); /* it may run for long */
-	if (r == VC_OK)
-		script = script_line(c, &operands, argv);
+	if (r == VC_OK && c->flags & VC_CMD_PASSTHROUGH)
+		script = vc_script_line(&operands, argv);
 	if (r == VC_OK)
 		r = c->run(cfg, operands, script ? script : argv, con);
 	else if (r == VC_OPT_HELP)

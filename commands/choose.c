@@ -140,7 +140,7 @@ static enum kind kind_of(const char *path)
 	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++)
 		if (ends_in(path, named[i]) || !in)
 			return RECORDING; /* a damaged one: sim says what of it */
-	if (ends_in(path, ".py"))
+	if (vc_python_is_script(path))
 		return SCRIPT;
 	if (ends_in(path, ".html") || ends_in(path, ".svg"))
 		return PICTURE;
@@ -325,6 +325,21 @@ static int program(struct vc_choice *c, size_t argc, char **argv, const char *gp
 		    ", for none was named (-g CARD)");
 }
 
+char **vc_script_line(size_t *n, char **argv)
+{
+	char **line;
+
+	if (!VC_PROCESSES || !*n || !vc_python_is_script(argv[0]) || access(argv[0], R_OK) ||
+	    !access(argv[0], X_OK))
+		return NULL;
+	line = calloc(*n + 2, sizeof(*line));
+	if (line) {
+		line[0] = (char *)(uintptr_t)"python3";
+		memcpy(line + 1, argv, (*n)++ * sizeof(*line));
+	}
+	return line;
+}
+
 static int unnamed_file(void)
 {
 	return VC_PROCESSES ? memfd_create("input", 0) : fileno(tmpfile());
@@ -427,7 +442,7 @@ static int no_file(struct vc_choice *c, size_t argc, char **argv, const char *gp
 		return vc_fail(err, VC_EUSAGE, "%s is a program, but not Python's: 'vramcast "
 			       "dryrun -g CARD -- %s' runs it without a GPU, 'vramcast record -- "
 			       "%s' with one", x, x, x);
-	if (ends_in(x, ".py") || strchr(x, '/') || ends_in(x, ".vct"))
+	if (vc_python_is_script(x) || strchr(x, '/') || ends_in(x, ".vct"))
 		return vc_fail(err, VC_EUSAGE, is_model_name(x) ?
 			       "there is no file %s, and no model of that name in the hub's cache" :
 			       "there is no file %s", x);

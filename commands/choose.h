@@ -29,3 +29,7 @@ const char *vc_card_here(char *buf, size_t n);
 
 /* How `vramcast help` and the man page tell it. */
 extern const char vc_choose_rules[];
+
+/* Of a command line that begins with a script which the system cannot start by itself: the same
+ * with python3 before it (free() it, not its words), and *n is one more. NULL: another begins. */
+char **vc_script_line(size_t *n, char **argv);

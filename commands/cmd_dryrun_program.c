@@ -2,6 +2,7 @@
 /* cmd_dryrun_program.c - what a dry run is a run of. */
 #include "commands/cmd_dryrun_run.h"
 #include "commands/own_program.h"
+#include "nullgpu/python.h"
 
 /* What shapes the run besides the program itself. */
 static int add_options(const struct vc_dryrun_config *c, struct vc_program *p,
@@ -60,7 +61,7 @@ uint64_t vc_dryrun_launched(size_t argc, char **argv)
 					     "--num_processes", "--num-processes", "--num_gpus" };
 
 	/* behind the script stand the script's own */
-	for (size_t i = 0; i < argc && !strstr(argv[i], ".py"); i++)
+	for (size_t i = 0; i < argc && !vc_python_is_script(argv[i]); i++)
 		for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++) {
 			size_t n = strlen(names[k]);
 			const char *count = strncmp(argv[i], names[k], n) ? "" :

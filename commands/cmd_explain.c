@@ -158,19 +158,6 @@ static int read_all(const char *path, char **text, size_t *n, struct vc_error *e
 	return p ? vc_nomem(err, "the message") : err->status ? (int)err->status : VC_EIO;
 }
 
-/* Whose allocator wrote the message. */
-static enum vc_device_kind whose(const struct vc_oom_text *m)
-{
-	static const struct { const char *word; enum vc_device_kind kind; } maker[] = {
-		{ "HIP", VC_KIND_HIP }, { "XPU", VC_KIND_XPU }, { "NPU", VC_KIND_NPU },
-	};
-
-	for (size_t i = 0; m->format->has[0] && i < sizeof(maker) / sizeof(*maker); i++)
-		if (!strncmp(m->format->has[0], maker[i].word, 3))
-			return maker[i].kind;
-	return VC_KIND_CUDA;
-}
-
 static uint64_t apart(const struct vc_card *c, uint64_t bytes)
 {
 	return c->total > bytes ? c->total - bytes : bytes - c->total;
@@ -211,7 +198,7 @@ static void say_next(const struct vc_oom_text *m, struct vc_console *con)
 {
 	const struct vc_figure *f = &m->figure[VC_FIG_CAPACITY];
 	const char *program = m->format->program;
-	enum vc_device_kind kind = whose(m);
+	enum vc_device_kind kind = m->format->kind;
 	const struct vc_card *c = NULL;
 	char line[80];
 

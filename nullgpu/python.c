@@ -24,6 +24,12 @@ int vc_python_path(const char *name, char *out, size_t n)
 	return -1;
 }
 
+bool vc_python_is_script(const char *name)
+{
+	size_t n = strlen(name);
+	return n > 3 && strcmp(name + n - 3, ".py") == 0;
+}
+
 int vc_python_program(const char *program, struct vc_error *err)
 {
 	char path[1024];

@@ -7,6 +7,9 @@
 /* The file of that program: itself, or the first in PATH. < 0: there is none. */
 int vc_python_path(const char *name, char *out, size_t n);
 
+/* Is that the name of a script of Python's? */
+bool vc_python_is_script(const char *name);
+
 /* Is there such a program to run? Else an error that says how to run a script. */
 int vc_python_program(const char *program, struct vc_error *err);
 

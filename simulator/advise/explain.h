@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "simulator/findings/findings.h"
+#include "simulator/replay/device.h"
 
 /* "2.26 GiB" says a range: value is what is written, the truth lies within `slack` of it. */
 struct vc_figure { bool known; uint64_t value, slack; char text[32]; };
@@ -35,6 +36,7 @@ struct vc_oom_format {
 	const char *first, *last; /* versions, NULL: not known / still so */
 	const char *about;        /* one sentence */
 	enum vc_style style;
+	enum vc_device_kind kind; /* whose cards it is about */
 	const char *has[3], *hasnot[3]; /* texts that tell it, NULL-terminated */
 	const char *mark[3];      /* one of these is there; they find it in a log */
 	/* what it means and what helps, NULL-terminated; none: what the figures tell */

@@ -32,6 +32,9 @@ for line in "3 --nproc-per-node 3 x.py" "2 --nproc_per_node=2 x.py" "1 --nproc-p
 	run dryrun -g t4 -- ./torchrun ${line#* }; expect "launched: ${line#* }" 0 "^${line%% *} devices"
 done
 
+mkdir .pyenv; cp torchrun .pyenv
+run dryrun -g t4 -- .pyenv/torchrun --nproc-per-node 2 x.py; expect "launched: out of a folder that sounds like a script" 0 "^2 devices"
+
 rm -f "$RUNS"
 grid --env WORKSPACE=0,64 --conf '' --conf max_split_size_mb:64 -- "$train" --batch 2
 expect "variables and settings are a grid" 0 '^ *max_split_size_mb:64 +64 .* fits'; ran "of four runs" 4

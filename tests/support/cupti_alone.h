@@ -243,3 +243,14 @@ void *vc_cuda_real(const void *site, const char *name)
 	assert_non_null(found);
 	return found;
 }
+
+/* The tracer's files, each with its own name for its state. */
+#define g clock_state
+#include "tracer/cupti_clock.c"
+#undef g
+#define g record_state
+#include "tracer/cupti_records.c"
+#undef g
+#define g share_state
+#include "tracer/cupti_share.c"
+#undef g

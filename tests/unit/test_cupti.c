@@ -2,17 +2,6 @@
 /* test_cupti.c - CUPTI's stamps become times of the recording, and its records become ours. */
 #include "tests/support/cupti_alone.h"
 
-/* The tracer's files, each with its own name for its state. */
-#define g clock_state
-#include "tracer/cupti_clock.c"
-#undef g
-#define g record_state
-#include "tracer/cupti_records.c"
-#undef g
-#define g share_state
-#include "tracer/cupti_share.c"
-#undef g
-
 /* ---- stamps ---- */
 
 /* A profiler's clock that runs twice as fast as ours, and began at 4 s. */

@@ -3,17 +3,6 @@
  * asked for. */
 #include "tests/support/cupti_alone.h"
 
-/* The tracer's files, each with its own name for its state. */
-#define g clock_state
-#include "tracer/cupti_clock.c"
-#undef g
-#define g record_state
-#include "tracer/cupti_records.c"
-#undef g
-#define g share_state
-#include "tracer/cupti_share.c"
-#undef g
-
 enum { SIZE = 4096, THEIR_IDS = 8 };
 static struct {
 	int got[KINDS], foreign, buffers, calls, ours, returned;

@@ -283,27 +283,3 @@ int vc_fit_place(struct vc_fit *f, const uint32_t *order, bool tight, uint64_t g
 	}
 	return VC_OK;
 }
-
-int vc_fit_check(const struct vc_pieces *s, const struct vc_layout *l, struct vc_error *err)
-{
-	struct vc_fit *f = vc_fit_new(s, err);
-	int r = f ? VC_OK : VC_ENOMEM;
-
-	if (f)
-		clear(f, l->offset);
-	for (uint32_t i = 0; r == VC_OK && i < s->n; i++) {
-		uint64_t end = l->offset[i] + s->at[i].size;
-
-		gather(f, &s->at[i]);
-		for (size_t k = 0; k < f->n; k++)
-			if (f->found[k].offset < end && l->offset[i] < f->found[k].end)
-				r = vc_fail(err, VC_EINTERNAL,
-					    "block %u at %llu overlaps another one that lives at "
-					    "the same time", s->at[i].index,
-					    (unsigned long long)l->offset[i]);
-		if (r == VC_OK)
-			r = put(f, i, err);
-	}
-	vc_fit_free(f);
-	return r;
-}

@@ -53,9 +53,6 @@ void vc_fit_free(struct vc_fit *f);
 int vc_fit_place(struct vc_fit *f, const uint32_t *order, bool tight, uint64_t give_up,
 		 struct vc_layout *l, struct vc_budget *b, struct vc_error *err);
 
-/* Do pieces overlap that live together? VC_EINTERNAL names their blocks. */
-int vc_fit_check(const struct vc_pieces *s, const struct vc_layout *l, struct vc_error *err);
-
 /* A packing of at most `capacity`. NONE: there is none (never said with `jump`, which looks at
  * less). */
 enum vc_pack_found { VC_PACK_NONE, VC_PACK_FOUND, VC_PACK_TIRED };

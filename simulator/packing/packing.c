@@ -466,24 +466,3 @@ int vc_pack_bound(struct vc_packing *p, struct vc_error *err)
 	fini_pieces(&s);
 	return r;
 }
-
-/* By sections: pieces that live in one of them, in order of offset. */
-int vc_pack_check(const struct vc_packing *p, struct vc_error *err)
-{
-	struct vc_pieces s;
-	struct vc_layout l = { 0 };
-	int r;
-
-	VC_TRY(check_blocks(p, err));
-	r = init_pieces(&s, p, err);
-	l.offset = calloc(p->n + 1, sizeof(*l.offset));
-	if (r == VC_OK && !l.offset)
-		r = vc_nomem(err, "offsets");
-	for (size_t i = 0; r == VC_OK && i < s.n; i++)
-		l.offset[i] = p->block[s.at[i].index].offset;
-	if (r == VC_OK)
-		r = vc_fit_check(&s, &l, err);
-	free(l.offset);
-	fini_pieces(&s);
-	return r;
-}

@@ -39,7 +39,3 @@ int vc_pack(struct vc_packing *p, uint64_t effort, struct vc_error *err);
 
 /* The same blocks without placing them: p->bound only. */
 int vc_pack_bound(struct vc_packing *p, struct vc_error *err);
-
-/* Do two blocks that live together overlap? VC_EINTERNAL names them: for tests, and for plans that
- * somebody else made. */
-int vc_pack_check(const struct vc_packing *p, struct vc_error *err);

@@ -2,7 +2,7 @@
 # formats.sh - what is written for other programs says what `sim --json` says, reads back, and is the
 # same every time.
 . tests/support/tap.sh
-PY=${PYTHON:-python3}
+PY=${PYTHON:-python3}; PACKED=${PACKED:-$PY}
 if ! "$PY" -c 'import sys; sys.exit(sys.version_info < (3, 6))' 2>/dev/null; then skip "exchange formats" "no python3 to read them with"; finish; fi
 
 formats="csv jsonl json chrome perfetto folded pprof openmetrics markdown"
@@ -17,13 +17,13 @@ round() { # NAME TRACE OPTIONS...
 	done
 	"$VRAMCAST" export "$trace" --to csv:what=blocks -o "$TMP/blocks.csv" "$@"
 	check "csv:what=blocks adds up to the peak ($what)" "$PY" tests/support/formats.py blocks "$TMP/blocks.csv" "$TMP/sim.json"
-	if "$PY" -c 'import perfetto.protos.perfetto.trace.perfetto_trace_pb2' 2> /dev/null; then
-		check "perfetto's own definitions read it ($what)" "$PY" tests/support/formats.py schema "$TMP/x.perfetto" "$TMP/sim.json"
+	if "$PACKED" -c 'import perfetto.protos.perfetto.trace.perfetto_trace_pb2' 2> /dev/null; then
+		check "perfetto's own definitions read it ($what)" "$PACKED" tests/support/formats.py schema "$TMP/x.perfetto" "$TMP/sim.json"
 	else
 		skip "perfetto's own definitions read it ($what)" "no python package perfetto"
 	fi
-	if command -v trace_processor_shell > /dev/null && "$PY" -c 'import perfetto.trace_processor' 2> /dev/null; then
-		check "trace_processor reads it ($what)" "$PY" tests/support/formats.py processor "$TMP/x.perfetto" "$TMP/sim.json"
+	if command -v trace_processor_shell > /dev/null && "$PACKED" -c 'import perfetto.trace_processor' 2> /dev/null; then
+		check "trace_processor reads it ($what)" "$PACKED" tests/support/formats.py processor "$TMP/x.perfetto" "$TMP/sim.json"
 	else
 		skip "trace_processor reads it ($what)" "no trace_processor_shell"
 	fi

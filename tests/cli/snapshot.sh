@@ -66,7 +66,7 @@ expect "other models are written too" 0
 run sim "$TMP/g.pickle" --torch 2.9
 expect "a snapshot whose placements depend on the size of its device: the card is found that reproduces it" 0 'reproduces this recording exactly'
 
-viz=${MEMORY_VIZ:-$("$PY" -c 'import torch.cuda._memory_viz as m; print(m.__file__)' 2> /dev/null)}
+viz=${MEMORY_VIZ:-$("${PACKED:-$PY}" -c 'import torch.cuda._memory_viz as m; print(m.__file__)' 2> /dev/null)}
 if [ "$has_python" ] && [ -f "$viz" ]; then
 	"$VRAMCAST" export traces/decomfl.vct --to pickle:category=lifetime -o "$TMP/v.pickle"
 	for what in trace_plot segment_plot; do

@@ -42,6 +42,53 @@ static size_t cut(struct vc_pack_block *b, size_t n, uint64_t time, uint64_t hei
 	return n;
 }
 
+/* ---- the judge, which shares nothing with the packer ---- */
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct vc_pack_block *x = a, *y = b;
+
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static bool meet(uint64_t from, uint64_t to, uint64_t other, uint64_t end)
+{
+	return from < end && other < to;
+}
+
+/* A life over the end of what repeats is two. */
+static bool live_together(const struct vc_packing *p, const struct vc_pack_block *x,
+			  const struct vc_pack_block *y)
+{
+	bool over = x->upper <= x->lower;
+	uint64_t from = y->lower, to = y->upper;
+
+	if (to <= from) {
+		struct vc_pack_block early = { p->begin - y->before, to, 0, 0, 0 };
+
+		if (live_together(p, &early, x))
+			return true;
+		to = p->end;
+	}
+	return over ? meet(x->lower, p->end, from, to) ||
+			      meet(p->begin - x->before, x->upper, from, to) :
+		      meet(x->lower, x->upper, from, to);
+}
+
+static bool overlaps(const struct vc_packing *p)
+{
+	struct vc_pack_block *b = calloc(p->n + 1, sizeof(*b));
+	bool found = false;
+
+	memcpy(b, p->block, p->n * sizeof(*b));
+	qsort(b, p->n, sizeof(*b), by_offset);
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = i + 1; k < p->n && b[k].offset < b[i].offset + b[i].size; k++)
+			found |= live_together(p, &b[i], &b[k]);
+	free(b);
+	return found;
+}
+
 /* Plans stay what they are until somebody means to change them: where the blocks lie and the work
  * that led there, as one number. */
 static uint64_t told(uint64_t sum, const struct vc_packing *p)
@@ -66,7 +113,7 @@ static void perfect_cuts_are_found_and_proven(void **state)
 		assert_int_equal(p.bound, 5000);
 		assert_true(p.height >= 5000);
 		assert_int_equal(p.proven, p.height == 5000);
-		assert_int_equal(vc_pack_check(&p, &err), VC_OK);
+		assert_false(overlaps(&p));
 		proven += p.proven;
 		sum = told(sum, &p);
 	}
@@ -79,12 +126,11 @@ static void an_overlap_is_noticed(void **state)
 	struct vc_pack_block b[] = { { 0, 10, 100, 0, 0 }, { 9, 20, 100, 99, 0 },
 		{ 10, 20, 50, 0, 0 } };
 	struct vc_packing p = { .block = b, .n = 3 };
-	struct vc_error err = { 0 };
 
 	(void)state;
-	assert_int_equal(vc_pack_check(&p, &err), VC_EINTERNAL);
+	assert_true(overlaps(&p));
 	b[1].offset = 100;
-	assert_int_equal(vc_pack_check(&p, &err), VC_OK);
+	assert_false(overlaps(&p));
 }
 
 /* Less than the lower bound of loads is impossible here, and the search says so. */
@@ -101,7 +147,7 @@ static void what_cannot_be_lower_is_proven(void **state)
 
 	(void)state;
 	assert_int_equal(vc_pack(&p, 5, &err), VC_OK);
-	assert_int_equal(vc_pack_check(&p, &err), VC_OK);
+	assert_false(overlaps(&p));
 	assert_true(p.proven);
 }
 
@@ -118,7 +164,7 @@ static void large_perfect_cuts_are_nearly_found(void **state)
 		struct vc_error err = { 0 };
 
 		assert_int_equal(vc_pack(&p, 2, &err), VC_OK);
-		assert_int_equal(vc_pack_check(&p, &err), VC_OK);
+		assert_false(overlaps(&p));
 		assert_int_equal(p.bound, 1 << 20);
 		assert_true(p.height < (1 << 20) * 11 / 10);
 		proven += p.proven;
@@ -140,14 +186,14 @@ static void the_same_blocks_give_the_same_offsets(void **state)
 	assert_int_equal(vc_pack(&p, 3, &err), VC_OK);
 	assert_int_equal(vc_pack(&q, 3, &err), VC_OK);
 	assert_memory_equal(b, c, sizeof(b));
-	assert_int_equal(vc_pack_check(&p, &err), VC_OK);
+	assert_false(overlaps(&p));
 	assert_true(p.height < (1 << 20) * 5 / 4);
 }
 
 /* Many blocks, most of which live all the time: another way through the placer. */
 static void many_blocks_are_placed(void **state)
 {
-	size_t n = 30000;
+	size_t n = 21000;
 	struct vc_pack_block *b = calloc(n, sizeof(*b));
 	struct vc_packing p = { .block = b, .n = n };
 	struct vc_error err = { 0 };
@@ -161,7 +207,7 @@ static void many_blocks_are_placed(void **state)
 			b[i] = (struct vc_pack_block){ dice(100), 90000 + dice(10000), 4096, 0, 0 };
 	}
 	assert_int_equal(vc_pack(&p, 1, &err), VC_OK);
-	assert_int_equal(vc_pack_check(&p, &err), VC_OK);
+	assert_false(overlaps(&p));
 	assert_true(p.height < p.bound * 21 / 20);
 	free(b);
 }
@@ -176,9 +222,11 @@ static void a_block_lives_over_the_end_of_what_repeats(void **state)
 
 	(void)state;
 	assert_int_equal(vc_pack(&p, 5, &err), VC_OK);
-	assert_int_equal(vc_pack_check(&p, &err), VC_OK);
+	assert_false(overlaps(&p));
 	assert_int_equal(p.bound, 300);
 	assert_true(b[0].offset + 100 <= b[1].offset || b[1].offset + 100 <= b[0].offset);
+	b[1].offset = b[0].offset + 50;
+	assert_true(overlaps(&p));
 	p.end = 0;
 	assert_int_equal(vc_pack(&p, 5, &err), VC_EFORMAT);
 }

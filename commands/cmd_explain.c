@@ -27,6 +27,8 @@ static const struct { const char *key, *label; } name_of[VC_FIGURES] = {
 	[VC_FIG_PROCESS] = { "process", "this process in all" },
 	[VC_FIG_ALLOWED] = { "allowed", "limit of the program" },
 	[VC_FIG_PRIVATE] = { "private_pools", "in private pools" },
+	[VC_FIG_BESIDE] = { "beside", "beside PyTorch's" },
+	[VC_FIG_PROGRAM] = { "program", "compiled program in all" },
 };
 
 /* People see the words of the message, programs the bytes and how far they may be off. */

@@ -236,7 +236,8 @@ static const char *figure_of(const struct vc_oom_text *m, const struct vc_diagno
 	static const struct { const char *name; enum vc_figure_name is; } names[] = {
 		{ "request", VC_FIG_REQUEST },     { "capacity", VC_FIG_CAPACITY },
 		{ "free", VC_FIG_FREE },           { "allocated", VC_FIG_ALLOCATED },
-		{ "allowed", VC_FIG_ALLOWED } };
+		{ "allowed", VC_FIG_ALLOWED },     { "beside", VC_FIG_BESIDE },
+		{ "program", VC_FIG_PROGRAM },     { "process", VC_FIG_PROCESS } };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strlen(names[i].name) == n && !strncmp(names[i].name, name, n))
@@ -295,6 +296,43 @@ static bool is_xla(const struct vc_oom_text *m)
 	return !strcmp(m->format->framework, "xla");
 }
 
+/* XLA says what a program takes that it could not load. */
+static bool has_program(const struct vc_oom_text *m)
+{
+	return is_xla(m) && m->figure[VC_FIG_PROGRAM].known;
+}
+
+/* TensorFlow's pool says what it holds of what it may. */
+static bool has_pool(const struct vc_oom_text *m)
+{
+	return m->figure[VC_FIG_ALLOWED].known && m->figure[VC_FIG_ALLOCATED].known;
+}
+
+static bool has_torn_pool(const struct vc_oom_text *m)
+{
+	const struct vc_figure *f = m->figure;
+
+	return has_pool(m) && f[VC_FIG_REQUEST].known &&
+		high(&f[VC_FIG_REQUEST]) <=
+			vc_minus(f[VC_FIG_ALLOWED].value, f[VC_FIG_ALLOCATED].value);
+}
+
+/* intel/intel-extension-for-pytorch#325, oneapi-src/unified-runtime#1245 */
+static bool is_one_block(const struct vc_oom_text *m)
+{
+	const struct vc_figure *f = m->figure, *q = &f[VC_FIG_REQUEST];
+
+	return m->format->kind == VC_KIND_XPU && q->known && high(q) >= 4096 * MIB &&
+		f[VC_FIG_CAPACITY].known && f[VC_FIG_ALLOCATED].known && !f[VC_FIG_FREE].known &&
+		high(q) + high(&f[VC_FIG_ALLOCATED]) + high(&f[VC_FIG_UNALLOCATED]) <
+		low(&f[VC_FIG_CAPACITY]);
+}
+
+static bool has_beside(const struct vc_oom_text *m)
+{
+	return !strcmp(m->format->tag, "M-mps") && m->figure[VC_FIG_BESIDE].known;
+}
+
 static bool is_mps(const struct vc_oom_text *m)
 {
 	return !strcmp(m->format->tag, "M-mps");
@@ -314,6 +352,10 @@ static const struct {
 	  { "No device has that much: the size itself must be wrong.",
 	    "Look for a shape that multiplies up: a full attention matrix, a one-hot tensor, a "
 	    "cross join, image sizes or sequence lengths that were not cut." } },
+	{ VC_CAUSE_LIMIT, has_beside,
+	  { "The graphics of an Apple computer share its memory; PyTorch holds {allocated}, other "
+	    "libraries of this process {beside}, and all may have {allowed}, the high watermark: "
+	    "the request would have gone beyond." } },
 	{ VC_CAUSE_LIMIT, is_mps,
 	  { "The graphics of an Apple computer share its memory; PyTorch holds {allocated} and "
 	    "allows itself {allowed}, its high watermark: the request would have gone beyond." } },
@@ -353,9 +395,23 @@ static const struct {
 	  { "Free and stranded memory together are about what was asked for; the message's "
 	    "rounding does not tell whether they would have been enough (missing: 0 to "
 	    "{most})." } },
+	{ VC_CAUSE_UNKNOWN, has_program,
+	  { "The compiled program alone wants {program}: parameters, results and what it computes "
+	    "between. XLA takes three quarters of the card at the start and serves it from "
+	    "there." } },
 	{ VC_CAUSE_UNKNOWN, is_xla,
 	  { "XLA (JAX, TensorFlow) takes three quarters of the card at the start and serves its "
 	    "requests from there: what was free in that pool is not in this message." } },
+	{ VC_CAUSE_UNKNOWN, has_torn_pool,
+	  { "TensorFlow's pool may have {allowed} and has {allocated} in use: what is left would "
+	    "do, but lies in pieces." } },
+	{ VC_CAUSE_UNKNOWN, has_pool,
+	  { "TensorFlow's pool may have {allowed} and has {allocated} in use: too little is left, "
+	    "whatever its pieces." } },
+	{ VC_CAUSE_UNKNOWN, is_one_block,
+	  { "What PyTorch holds and the request together are less than the card has; cards of "
+	    "Intel's first Arc series (A) hold no single block of 4 GiB or more unless that is "
+	    "allowed." } },
 	{ VC_CAUSE_UNKNOWN, has_no_figures,
 	  { "This message carries no figures, so it does not tell why." } },
 	{ VC_CAUSE_UNKNOWN, is_whole,
@@ -527,7 +583,11 @@ static void advise_unknown(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		advise_xla(d);
 		return;
 	}
-	if (!strcmp(m->format->framework, "tensorflow"))
+	if (is_one_block(m)) {
+		set(d, "UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS", "1",
+		    "allows it, where PyTorch was built for that");
+		advise(d, "the same tensor in pieces: a smaller batch, attention in slices");
+	} else if (!strcmp(m->format->framework, "tensorflow"))
 		advise_tensorflow(d);
 	else if (m->complete)
 		advise_less(d);

@@ -85,12 +85,18 @@ static bool read_size(const char *s, struct vc_figure *f, const char **end)
 	return false;
 }
 
-/* The size directly behind `phrase`. */
-static bool size_after(const char *s, const char *phrase, struct vc_figure *f)
+/* The size directly behind `phrase`; `unit`: where the text gives the number alone, else NULL. */
+static bool size_after(const char *s, const char *phrase, const char *unit, struct vc_figure *f)
 {
 	const char *at = strstr(s, phrase), *end;
+	char whole[32];
 
-	return at && read_size(at + strlen(phrase), f, &end);
+	if (!at || !unit)
+		return at && read_size(at + strlen(phrase), f, &end);
+	at += strlen(phrase);
+	size_t n = strspn(at, "0123456789.");
+	snprintf(whole, sizeof(whole), "%.*s %s", n < 20 ? (int)n : 0, at, unit);
+	return read_size(whole, f, &end);
 }
 
 /* The size directly in front of `phrase`. */
@@ -102,52 +108,75 @@ static bool size_before(const char *s, const char *phrase, struct vc_figure *f)
 		return false;
 	while (p > s && p[-1] != ' ') /* the unit */
 		p--;
-	if (p > s)
-		p--;
-	while (p > s && p[-1] != ' ' && p[-1] != '(') /* the number */
-		p--;
+	if (p > s && !isdigit((unsigned char)*p)) /* the number, where a blank parts them */
+		for (p--; p > s && p[-1] != ' ' && p[-1] != '('; p--)
+			;
 	return read_size(p, f, &end) && end == at;
 }
 
-static const struct { enum vc_figure_name name; bool before; const char *phrase; } figures[] = {
-	{ VC_FIG_REQUEST, false, "Tried to allocate " },
-	{ VC_FIG_REQUEST, false, "Requested size: " },
-	{ VC_FIG_REQUEST, false, "while trying to allocate " },
-	{ VC_FIG_REQUEST, false, "_alloc_buffer: allocating " },
-	{ VC_FIG_REQUEST, false, "(failed to allocate " },
-	{ VC_FIG_REQUEST, false, "you tried to allocate " },
-	{ VC_FIG_REQUEST, false, "Requested : " }, /* the driver's pools */
-	{ VC_FIG_ALLOCATED, false, "Currently allocated : " },
-	{ VC_FIG_CAPACITY, false, "Device limit : " },
-	{ VC_FIG_FREE, false, "Free (according to CUDA): " },
-	{ VC_FIG_CAPACITY, true, " total capacity;" },
-	{ VC_FIG_CAPACITY, false, "total capacity of " },
-	{ VC_FIG_CAPACITY, false, "total capacty of " },
-	{ VC_FIG_FREE, true, " free;" },
-	{ VC_FIG_FREE, true, " is free." },
-	{ VC_FIG_ALLOCATED, true, " already allocated;" },
-	{ VC_FIG_ALLOCATED, true, " is allocated by PyTorch" },
-	{ VC_FIG_RESERVED, true, " reserved in total by " },
-	{ VC_FIG_UNALLOCATED, true, " cached)" },
-	{ VC_FIG_UNALLOCATED, true, " is reserved by PyTorch but unallocated" },
-	{ VC_FIG_PROCESS, false, "this process has " },
-	{ VC_FIG_ALLOCATED, false, "(MPS allocated: " },
-	{ VC_FIG_ALLOWED, true, " allowed;" },
-	{ VC_FIG_ALLOWED, false, "max allowed: " },
-	{ VC_FIG_PRIVATE, true, " allocated in private pools" },
+/* Where a size stands by a phrase; some texts give the number alone. */
+enum where { AHEAD, BEHIND, BYTES, GIB };
+
+static const struct {
+	enum vc_figure_name name;
+	enum where where;
+	const char *phrase;
+} figures[] = {
+	{ VC_FIG_REQUEST, BEHIND, "Tried to allocate " },
+	{ VC_FIG_REQUEST, BEHIND, "Requested size: " },
+	{ VC_FIG_REQUEST, BEHIND, "while trying to allocate " },
+	{ VC_FIG_REQUEST, BEHIND, "_alloc_buffer: allocating " },
+	{ VC_FIG_REQUEST, BEHIND, "(failed to allocate " },
+	{ VC_FIG_REQUEST, BEHIND, "you tried to allocate " },
+	{ VC_FIG_REQUEST, BEHIND, "an out of memory trying to allocate " }, /* Ran, ran */
+	{ VC_FIG_REQUEST, BEHIND, "Attempting to allocate " },
+	{ VC_FIG_REQUEST, BEHIND, "Cannot allocate " },
+	{ VC_FIG_REQUEST, BEHIND, "Requested amount of GPU memory (" },
+	{ VC_FIG_REQUEST, BEHIND, "Requested amount of memory (" },
+	{ VC_FIG_REQUEST, BYTES, "requested buffer of size " },
+	{ VC_FIG_REQUEST, BEHIND, "Requested : " }, /* the driver's pools */
+	{ VC_FIG_ALLOCATED, BEHIND, "Currently allocated : " },
+	{ VC_FIG_CAPACITY, BEHIND, "Device limit : " },
+	{ VC_FIG_FREE, BEHIND, "Free (according to CUDA): " },
+	{ VC_FIG_CAPACITY, AHEAD, " total capacity;" },
+	{ VC_FIG_CAPACITY, BEHIND, "total capacity of " },
+	{ VC_FIG_CAPACITY, BEHIND, "total capacty of " },
+	{ VC_FIG_FREE, AHEAD, " free;" },
+	{ VC_FIG_FREE, AHEAD, " is free." },
+	{ VC_FIG_ALLOCATED, AHEAD, " already allocated;" },
+	{ VC_FIG_ALLOCATED, AHEAD, " is allocated by PyTorch" },
+	{ VC_FIG_RESERVED, AHEAD, " reserved in total by " },
+	{ VC_FIG_UNALLOCATED, AHEAD, " cached)" },
+	{ VC_FIG_UNALLOCATED, AHEAD, " is reserved by PyTorch but unallocated" },
+	{ VC_FIG_FREE, BEHIND, "available memory is only " },
+	{ VC_FIG_FREE, GIB, "component creation attempt (GiB): " },
+	{ VC_FIG_CAPACITY, GIB, "Total GPU memory (GiB): " },
+	{ VC_FIG_PROCESS, AHEAD, " memory has been allocated" },
+	{ VC_FIG_PROCESS, BEHIND, "this process has " },
+	{ VC_FIG_BESIDE, BEHIND, "other allocations: " },
+	{ VC_FIG_PROGRAM, BEHIND, "total allocation: " },
+	{ VC_FIG_ALLOCATED, BYTES, "InUse: " }, /* TensorFlow's pool */
+	{ VC_FIG_ALLOWED, BYTES, "Stats: Limit: " },
+	{ VC_FIG_ALLOWED, BEHIND, "maximum allowed buffer size of " },
+	{ VC_FIG_ALLOCATED, BEHIND, "(MPS allocated: " },
+	{ VC_FIG_ALLOWED, AHEAD, " allowed;" },
+	{ VC_FIG_ALLOWED, BEHIND, "max allowed: " },
+	{ VC_FIG_PRIVATE, AHEAD, " allocated in private pools" },
 };
 
 static void read_figures(const char *s, struct vc_oom_text *m)
 {
+	static const char *const unit[] = { [BYTES] = "bytes", [GIB] = "GiB" };
+
 	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++) {
 		struct vc_figure *f = &m->figure[figures[i].name];
 
 		if (f->known)
 			continue;
-		if (figures[i].before)
+		if (figures[i].where == AHEAD)
 			size_before(s, figures[i].phrase, f);
 		else
-			size_after(s, figures[i].phrase, f);
+			size_after(s, figures[i].phrase, unit[figures[i].where], f);
 	}
 }
 
@@ -363,7 +392,8 @@ int vc_explain_read(const char *text, size_t n, struct vc_oom_text *m, struct vc
 
 	*m = (struct vc_oom_text){ 0 };
 	VC_HAVE(line, "the message", err);
-	before = strstr(line, "failed to allocate") || strstr(line, "_alloc_buffer: ");
+	before = strstr(line, "failed to allocate") || strstr(line, "_alloc_buffer: ") ||
+		strstr(line, "bfc_allocator.cc");
 	for (; at; at = next) {
 		struct vc_oom_text one = { 0 };
 		const char *start = message_start(line, at);

@@ -19,6 +19,8 @@ enum vc_figure_name {
 	VC_FIG_PROCESS,     /* this process, with context and libraries */
 	VC_FIG_ALLOWED,     /* limit set by the program */
 	VC_FIG_PRIVATE,     /* in private pools (CUDA graphs) */
+	VC_FIG_BESIDE,      /* of this process, beside PyTorch's allocator (MPS) */
+	VC_FIG_PROGRAM,     /* all buffers of a compiled program (XLA) */
 	VC_FIGURES
 };
 

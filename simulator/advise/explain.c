@@ -58,12 +58,12 @@ static bool read_size(const char *s, struct vc_figure *f, const char **end)
 	size_t whole = strspn(s, "0123456789"), dot = s[whole] == '.',
 	       part = dot ? strspn(s + whole + 1, "0123456789") : 0;
 	const char *u = s + whole + dot + part;
-	uint64_t v, behind, scale = part == 6 ? 1000000 : 100;
+	uint64_t v, behind, scale = part == 6 ? 1000000 : part == 3 ? 1000 : 100;
 
 	/* 12 digits of GiB are more than any device and still no overflow below; XLA counts bytes
 	 * and leaves no blank in front of the unit */
 	if (!whole || whole > (*u == ' ' && u[1] == 'b' ? 18u : 9u) ||
-	    (dot && part != 2 && part != 6))
+	    (dot && part != 2 && part != 3 && part != 6))
 		return false;
 	v = strtoull(s, NULL, 10);
 	behind = dot ? strtoull(s + whole + 1, NULL, 10) : 0;
@@ -134,6 +134,13 @@ static const struct {
 	{ VC_FIG_REQUEST, BEHIND, "Requested amount of GPU memory (" },
 	{ VC_FIG_REQUEST, BEHIND, "Requested amount of memory (" },
 	{ VC_FIG_REQUEST, BYTES, "requested buffer of size " },
+	{ VC_FIG_REQUEST, BYTES, "Device memory allocation of size " },
+	{ VC_FIG_REQUEST, BYTES, "Requested memory: " },
+	{ VC_FIG_REQUEST, BEHIND, "Failed to allocate request for " },
+	{ VC_FIG_REQUEST, BEHIND, "Unable to allocate " },
+	{ VC_FIG_REQUEST, BEHIND, "GPU memory trying to allocate " },
+	{ VC_FIG_REQUEST, BEHIND, "ailed to cudaMalloc " },
+	{ VC_FIG_REQUEST, AHEAD, " (cudaMalloc error" },
 	{ VC_FIG_REQUEST, BEHIND, "Requested : " }, /* the driver's pools */
 	{ VC_FIG_ALLOCATED, BEHIND, "Currently allocated : " },
 	{ VC_FIG_CAPACITY, BEHIND, "Device limit : " },
@@ -149,6 +156,7 @@ static const struct {
 	{ VC_FIG_UNALLOCATED, AHEAD, " cached)" },
 	{ VC_FIG_UNALLOCATED, AHEAD, " is reserved by PyTorch but unallocated" },
 	{ VC_FIG_FREE, BEHIND, "available memory is only " },
+	{ VC_FIG_FREE, BYTES, "- Free memory: " },
 	{ VC_FIG_FREE, GIB, "component creation attempt (GiB): " },
 	{ VC_FIG_CAPACITY, GIB, "Total GPU memory (GiB): " },
 	{ VC_FIG_PROCESS, AHEAD, " memory has been allocated" },
@@ -256,11 +264,13 @@ static void read_tensor(const char *s, struct vc_oom_text *m)
 
 /* ---- which message ---- */
 
+enum { MARKS = sizeof(((struct vc_oom_format *)0)->mark) / sizeof(char *) };
+
 static bool fits(const struct vc_oom_format *f, const char *s)
 {
 	bool marked = !f->mark[0];
 
-	for (size_t i = 0; i < 3 && f->mark[i]; i++)
+	for (size_t i = 0; i < MARKS && f->mark[i]; i++)
 		marked |= strstr(s, f->mark[i]) != NULL;
 	if (!marked)
 		return false;
@@ -340,13 +350,13 @@ static const char *find_any(const char *s, const char *const *word)
 
 static const char *find_message(const char *s)
 {
-	const char *any[64] = { "out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "RESOURCE_EXHAUSTED",
+	const char *any[128] = { "out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "RESOURCE_EXHAUSTED",
 				"OOM when allocating tensor", "cuda runtime error (2)",
 				"std::bad_alloc: out_of_memory" };
 	size_t n = 6;
 
 	for (const struct vc_oom_format *f = vc_oom_formats; f->tag; f++)
-		for (size_t i = 0; i < 3 && f->mark[i] && n < 63; i++)
+		for (size_t i = 0; i < MARKS && f->mark[i] && n < 127; i++)
 			any[n++] = f->mark[i];
 	return find_any(s, any);
 }
@@ -393,7 +403,7 @@ int vc_explain_read(const char *text, size_t n, struct vc_oom_text *m, struct vc
 	*m = (struct vc_oom_text){ 0 };
 	VC_HAVE(line, "the message", err);
 	before = strstr(line, "failed to allocate") || strstr(line, "_alloc_buffer: ") ||
-		strstr(line, "bfc_allocator.cc");
+		strstr(line, "bfc_allocator.cc") || strstr(line, "memory allocation of size ");
 	for (; at; at = next) {
 		struct vc_oom_text one = { 0 };
 		const char *start = message_start(line, at);

@@ -40,7 +40,7 @@ struct vc_oom_format {
 	enum vc_style style;
 	enum vc_device_kind kind; /* whose cards it is about */
 	const char *has[3], *hasnot[3]; /* texts that tell it, NULL-terminated */
-	const char *mark[3];      /* one of these is there; they find it in a log */
+	const char *mark[8];      /* one of these is there; they find it in a log */
 	/* what it means and what helps, NULL-terminated; none: what the figures tell */
 	const char *meaning[2], *tries[3];
 	bool less;                /* a smaller batch helps, too */

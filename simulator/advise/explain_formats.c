@@ -260,7 +260,8 @@ const struct vc_oom_format vc_oom_formats[] = {
 		       "beside what other libraries of the process keep." },
 	  .tries = { "QuantileDMatrix in place of DMatrix, ExtMemQuantileDMatrix for more than "
 		     "fits; a smaller max_bin and max_depth",
-		     "rows over several cards (Dask); what CuPy and PyTorch keep given back first" },
+		     "rows over several cards (Dask); what CuPy and PyTorch keep given back "
+		     "first" },
 	  .program = "" },
 	{ .tag = "A-faiss", .framework = "faiss", .style = VC_STYLE_REQUEST,
 	  .about = "Faiss could not get memory of the card",

@@ -10,6 +10,7 @@
 #include "commands/commands.h"
 #include "commands/estimate_cards.h"
 #include "commands/keep_open.h"
+#include "commands/stop.h"
 #include "common/opt.h"
 #include "common/utf8.h"
 #include "common/vec.h"
@@ -83,6 +84,10 @@ static int explain_failure(const struct vc_command *c, const struct vc_console *
 {
 	end_with_reader(status);
 	fprintf(stderr, "vramcast %s: %s\n", c->name, con->err.message);
+	if (status == VC_ESTOPPED) {
+		vc_stop_rest();
+		return 128 + vc_stop_asked();
+	}
 	if (c->flags & VC_CMD_PASSTHROUGH) /* 125: our own failure, as env and timeout do it */
 		return status == VC_EUSAGE ? 2 : 125;
 	return status == VC_EUSAGE ? 2 : 1;

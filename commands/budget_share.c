@@ -66,7 +66,7 @@ static int try_layers(struct vc_budget_shares *s, struct vc_rehearsal *h,
 
 	int r = try_share(s, h, 100, 100, err);
 
-	if (r < 0 && r != VC_ENOMEM) { /* it does not bear that */
+	if (r < 0 && !vc_is_final(r)) { /* it does not bear that */
 		*err = (struct vc_error){ 0 };
 		return VC_OK;
 	}
@@ -143,7 +143,7 @@ int vc_budget_shares(struct vc_budget_shares *s, struct vc_rehearsal *h, struct 
 	VC_TRY(try_shares(s, h, err));
 	int r = *s->grown ? try_growing(s, h, err) : VC_OK;
 
-	if (r == VC_ENOMEM)
+	if (vc_is_final(r))
 		return r;
 	*err = (struct vc_error){ 0 }; /* a release that does not know them */
 	return VC_OK;

@@ -4,6 +4,7 @@
 
 #include "commands/grid.h"
 #include "commands/sides.h"
+#include "commands/stop.h"
 #include "commands/tried.h"
 #include "common/param.h"
 
@@ -355,6 +356,7 @@ int vc_dryrun_grid(const struct vc_dryrun_config *c, size_t argc, char **argv,
 	g.program = p;
 	if (r == VC_OK)
 		r = vc_grid_prepare(&g, p->interpreter, &con->err);
+	vc_stop_guard(NULL);
 	if (r == VC_OK)
 		r = vc_grid_run(&g, &con->err);
 	if (r == VC_OK)

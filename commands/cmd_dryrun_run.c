@@ -12,6 +12,7 @@
 
 #include "commands/cmd_dryrun_run.h"
 #include "commands/put.h"
+#include "commands/stop.h"
 #include "commands/trial.h"
 #include "common/vec.h"
 #include "tracer/process.h"
@@ -141,8 +142,15 @@ static int run_plain(char **argv, const char *log, struct vc_error *err)
 	int status;
 	if (!tracer)
 		return err->status;
+	if (vc_stop_check(err) < 0) {
+		free(tracer);
+		return VC_ESTOPPED;
+	}
 	pid_t pid = fork();
 	if (pid == 0) {
+		sigset_t none;
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
 		signal(SIGPIPE, SIG_DFL); /* the front door ignores these two */
 		signal(SIGXFSZ, SIG_DFL);
 		int fd = log ? open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
@@ -333,6 +341,7 @@ static int run_once(const struct vc_dryrun_run *r, const struct vc_command *reco
 		    char **argv, struct vc_console *con)
 {
 	struct vc_dryrun *d = r->d;
+	VC_TRY(vc_stop_check(&con->err));
 	d->o = (struct vc_dryrun_outcome){ 0 };
 	vc_world_forget(r->stage->dir, d->rank);
 	if (record)

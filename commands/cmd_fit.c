@@ -7,6 +7,7 @@
 #include "commands/estimate_cards.h"
 #include "commands/fit_find.h"
 #include "commands/fit_program.h"
+#include "commands/stop.h"
 
 enum { CLASSES = 16, PROGRAM = 16, RECORDED = 6 }; /* the latter: trial runs at most */
 
@@ -196,6 +197,29 @@ static int open_recorded(struct vc_fit_recorded *asked, const struct vc_fit_conf
 	return VC_OK;
 }
 
+/* What trial runs have shown until then. */
+static int say_stopped(const struct vc_fitting *f, size_t classes, struct vc_error *err)
+{
+	char best[600] = "";
+	size_t runs = 0, len = 0;
+
+	for (size_t k = 0; k < classes; k++) {
+		runs += f[k].trials;
+		for (size_t i = 0; i < f[k].plans && len < sizeof(best); i++) {
+			const struct vc_fit_card *c = &f[k].card[i];
+
+			if (f[k].proof[i].largest)
+				len += (size_t)snprintf(best + len, sizeof(best) - len,
+							"%s%s=%" PRIu64 " on %s", len ? ", " : "",
+							f->cfg->find, f[k].proof[i].largest,
+							c->plan.card ? c->plan.card->title : "it");
+		}
+	}
+	return vc_fail(err, VC_ESTOPPED, "stopped by %s after %zu trial runs%s%s", vc_stop_name(),
+		       runs, len ? "; the largest that fits so far: " :
+		       ", which show of no value yet that it fits", best);
+}
+
 static int fit_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct vc_fit_config *c = config;
@@ -236,6 +260,8 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 	vc_progress_close(line);
 	if (r == VC_OK)
 		r = say_all(f, n, &con->err);
+	else if (r == VC_ESTOPPED)
+		say_stopped(f, n, &con->err);
 	for (size_t k = 0; k < n; k++) {
 		vc_fitting_close(&f[k]);
 		free(f[k].proof);

@@ -5,6 +5,7 @@
 #include "commands/fit_program.h"
 #include "commands/kept_run.h"
 #include "commands/own_program.h"
+#include "commands/stop.h"
 
 /* How far a value is from another one. */
 static double apart(uint64_t a, uint64_t b)
@@ -314,6 +315,7 @@ int vc_fitting_program(struct vc_fitting *f, size_t argc, char **argv, struct vc
 	if (f->asked) /* the control runs */
 		f->trials = f->asked->rerun->twice +
 			    !vc_fit_recorded_on(f->asked, f->gpu.n ? vc_card_by_name(t.gpu) : NULL);
+	vc_stop_guard(NULL);
 	VC_TRY(vc_trial_folder(f->folder, err));
 	int r = first_runs(f, &t, err);
 	if (r == VC_OK)

@@ -303,7 +303,7 @@ static int prepare(struct sweep *s, struct vc_error *err)
 		if (r >= 0)
 			r = vc_session_at(&s->base, at, (size_t)k, text, &s->at[j], err);
 		s->sessions++;
-		if (r < 0 && (!s->vary.listed || r == VC_ENOMEM))
+		if (r < 0 && (!s->vary.listed || vc_is_final(r)))
 			return r;
 		if (r >= 0)
 			continue;
@@ -518,7 +518,7 @@ static int job(void *arg, size_t i, struct vc_error *err)
 
 	if (rc == VC_OK || !w->vary.listed)
 		return rc;
-	if (rc != VC_ENOMEM)
+	if (!vc_is_final(rc))
 		return say_wrong(w, i, wrong ? wrong : why.message, err);
 	*err = why;
 	return rc;

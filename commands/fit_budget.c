@@ -93,7 +93,7 @@ static int play_ways(struct vc_budget_find *f, struct vc_rehearsal *h, struct vc
 		left |= way && f->ran[VC_BUDGET_KEEP].used <= f->peak; /* nothing to be done */
 		int r = left ? VC_OK : play_way(f, h, way, err);
 
-		if (r < 0 && (r == VC_ENOMEM || way <= VC_BUDGET_RECOMPUTE))
+		if (r < 0 && (vc_is_final(r) || way <= VC_BUDGET_RECOMPUTE))
 			return r;
 		*err = (struct vc_error){ 0 };
 	}
@@ -313,7 +313,7 @@ static int try_growing(struct vc_budget_find *f, struct vc_rehearsal *h, struct 
 	f->grows = true;
 	r = try_both(f, h, err);
 	f->grows = false;
-	if (r == VC_ENOMEM)
+	if (vc_is_final(r))
 		return r;
 	*err = (struct vc_error){ 0 }; /* a release that does not know them */
 	return VC_OK;

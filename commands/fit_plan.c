@@ -4,10 +4,10 @@
  * values of --vary, is a dry run of one rank, and of every role where the stages of a pipeline
  * differ. Their kernels are played against each other; among what fits, the least time for the same
  * work comes first. */
-#include <signal.h>
 #include <unistd.h>
 
 #include "commands/fit_plan.h"
+#include "commands/stop.h"
 #include "commands/trial.h"
 #include "common/vec.h"
 #include "common/workers.h"
@@ -159,7 +159,7 @@ static int try_one(struct vc_ways *f, struct vc_way *w, struct vc_error *err)
 	pthread_mutex_lock(&f->lock);
 	own.begun = true;
 	*w = own;
-	f->stopped |= w->code == VC_WAY_INTERRUPTED || r < 0;
+	f->stopped |= r < 0;
 	if (r == VC_OK)
 		tell_trial(f, w);
 	pthread_cond_broadcast(&f->ended);
@@ -218,12 +218,10 @@ static int try_all(struct vc_ways *f, struct vc_error *err)
 {
 	char log[240];
 	int r = vc_trial_folder(f->folder, err);
-	void (*before)(int) = signal(SIGINT, SIG_IGN); /* it ends the dry runs, and is told then */
 
 	if (r == VC_OK)
 		r = try_rounds(f, err);
-	signal(SIGINT, before);
-	if (!gather(f) && r == VC_OK && !f->stopped) {
+	if (!gather(f) && r == VC_OK) {
 		snprintf(log, sizeof(log), "%s/log", f->folder);
 		vc_trial_show(log, f->progress);
 		r = vc_fail(err, VC_EIO, "the program ran with none of %zu layouts; above is what "
@@ -246,8 +244,6 @@ static int code_of(const struct vc_ways *f)
 {
 	enum vc_verdict best = f->way[0].verdict;
 
-	if (f->stopped)
-		return VC_WAY_INTERRUPTED;
 	if (f->way[0].end != VC_WAY_RAN)
 		return NEVER;
 	return best == VC_FITS ? FITS : best == VC_OOM ? NEVER : UNDECIDED;
@@ -330,12 +326,14 @@ static int find_plan(const struct vc_fit_ask *ask, size_t argc, char **argv,
 	if (r == VC_OK)
 		r = list_ways(&f, &con->err);
 	f.progress = vc_progress_open(con);
+	vc_stop_guard(NULL);
 	if (r == VC_OK)
 		r = try_all(&f, &con->err);
 	vc_progress_close(f.progress);
-	if (r == VC_OK) {
+	if (r == VC_OK || (r == VC_ESTOPPED && f.tried)) {
 		vc_sort(f.way, f.tried, sizeof(*f.way), by_need);
-		r = vc_ways_say(&f, &con->err);
+		int said = vc_ways_say(&f, &con->err);
+		r = said < 0 ? said : r;
 	}
 	r = r == VC_OK ? code_of(&f) : r;
 	vc_vary_fini(&f.vary);

@@ -176,8 +176,6 @@ static int try_some(const struct vc_ways *f, const char *folder, struct vc_way *
 
 	snprintf(report, sizeof(report), "%s/report", folder);
 	VC_TRY(execute(f, folder, w, report, err));
-	if (w->code == VC_WAY_INTERRUPTED)
-		return VC_OK;
 	w->end = access(report, R_OK) == 0 ? VC_WAY_RAN : VC_WAY_FAILED;
 	if (w->end == VC_WAY_RAN)
 		VC_TRY(read_report(report, w, err));
@@ -218,7 +216,7 @@ int vc_way_try(const struct vc_ways *f, const char *folder, struct vc_way *w, st
 			return vc_fail(err, VC_EIO, "cannot make %s", folder);
 		r = try_some(f, folder, w, err);
 		vc_trial_remove(folder);
-		done = w->code == VC_WAY_INTERRUPTED || w->played == w->micro || is_settled(w);
+		done = w->played == w->micro || is_settled(w);
 		if (w->end == VC_WAY_FAILED)
 			few = w->micro; /* it may be that it does not run with so few */
 	}

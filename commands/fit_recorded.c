@@ -17,7 +17,7 @@ static int try_change(struct vc_fit_recorded *r, struct vc_error *err)
 	struct vc_ran ran;
 	int rc = vc_fit_recorded_run(r, &wish, &ran, err);
 
-	if (rc == VC_OK || rc == VC_ENOMEM || !vc_rerun_asked(r->rerun->opt, "auto"))
+	if (rc == VC_OK || vc_is_final(rc) || !vc_rerun_asked(r->rerun->opt, "auto"))
 		return rc;
 	snprintf(r->why, sizeof(r->why), "%.399s", err->message);
 	*err = (struct vc_error){ 0 };

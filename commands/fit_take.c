@@ -86,7 +86,7 @@ int vc_fit_make(struct vc_fit_on *f, struct vc_rehearsal *h, const char *conf,
 	uint64_t low, high;
 	int r = h ? make_program(h, &wish, &ran, err) : make_recorded(f, &wish, made, &ran, err);
 
-	if (r < 0 && r != VC_ENOMEM && !h) /* a program that fails with it */
+	if (r < 0 && !vc_is_final(r) && !h) /* a program that fails with it */
 		r = err->status = VC_EUSAGE;
 	VC_TRY(r);
 	low = high = ran.reserved;

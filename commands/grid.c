@@ -194,11 +194,10 @@ int vc_grid_run_one(const struct vc_grid *g, size_t i, struct vc_grid_point *to,
 		r = vc_kept_run(&w, &to->kept, NULL, &own);
 		snprintf(to->why, sizeof(to->why), "%.599s", r < 0 ? own.message : "");
 		to->done = true;
-		if (r < 0 && (own.status != VC_EIO || strstr(own.message, "ended with code 130"))) {
+		if (r < 0 && own.status != VC_EIO)
 			*err = own;
-		} else {
+		else
 			r = VC_OK;
-		}
 	}
 	vc_program_free(p);
 	vc_program_free(more);

@@ -313,6 +313,10 @@ static int run_once(const struct vc_kept_wish *w, const char *capacity, const ch
 	} else {
 		unlink(part);
 	}
+	if (r == VC_ESTOPPED) { /* it did not fail */
+		unlink(log);
+		unlink(report);
+	}
 	return r;
 }
 

@@ -4,6 +4,7 @@
 #include "commands/progress.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -54,7 +55,10 @@ static void *tick(void *arg)
 {
 	struct vc_progress *p = arg;
 	struct timespec next = p->began;
+	sigset_t all;
 
+	sigfillset(&all); /* signals are for others */
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	next.tv_sec++; /* what is over within a second needs no line */
 	pthread_mutex_lock(&p->lock);
 	while (!p->over) {

@@ -6,13 +6,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "commands/own_program.h"
+#include "commands/stop.h"
 #include "common/meta.h"
 #include "common/system.h"
 
@@ -96,13 +96,17 @@ static void move_in(const struct vc_trial *t)
 int vc_trial_run(const struct vc_trial *t, const char *file, int *code, struct vc_error *err)
 {
 	char **line = command(t, file), log[700];
-	void (*before)(int);
+	sigset_t before;
 	int status = 0, lost;
 	pid_t child;
 
 	VC_HAVE(line, "the arguments of a trial run", err);
 	snprintf(log, sizeof(log), t->log ? "%.690s" : "%.690s.log", t->log ? t->log : file);
-	before = signal(SIGINT, SIG_IGN); /* the trial ends, and the folder of trials with it */
+	vc_stop_guard(&before);
+	if (vc_stop_check(err) < 0) {
+		vc_own_free(line);
+		return VC_ESTOPPED;
+	}
 	child = fork();
 	lost = child < 0 ? errno : 0;
 	if (!child) {
@@ -112,15 +116,14 @@ int vc_trial_run(const struct vc_trial *t, const char *file, int *code, struct v
 
 		dup2(fd >= 0 ? fd : STDERR_FILENO, STDOUT_FILENO);
 		dup2(fd >= 0 ? fd : STDERR_FILENO, STDERR_FILENO);
-		signal(SIGINT, SIG_DFL); /* another trial may have it ignored meanwhile */
 		move_in(t);
 		execv(line[0], line);
 		_exit(127);
 	}
-	while (!lost && waitpid(child, &status, 0) < 0)
-		lost = errno != EINTR ? errno : 0;
-	signal(SIGINT, before);
+	lost = lost ? lost : vc_stop_wait(child, &status);
 	vc_own_free(line);
+	VC_TRY(vc_stop_check(err));
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (lost)
 		return vc_fail(err, VC_EIO, "cannot start or await a trial run: %s",
 			       strerror(lost));

@@ -28,8 +28,8 @@ struct vc_trial {
 
 /* Run it into `file` (NULL: without a recording). What the program prints goes to its log, which
  * vc_trial_show() writes to standard error: it matters only when a run failed in a way that nobody
- * expected. *code: its exit code, 128 + N for signal N. An interrupt from the keyboard ends it, not
- * the caller. */
+ * expected. *code: its exit code, 128 + N for signal N. A signal that stops the caller
+ * ends it, and all that it started: VC_ESTOPPED (stop.h). */
 int vc_trial_run(const struct vc_trial *t, const char *file, int *code, struct vc_error *err);
 void vc_trial_show(const char *log, struct vc_progress *progress);
 /* A folder for runs in `path` (at least 200 bytes), and its removal with all files in it. */

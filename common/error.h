@@ -16,7 +16,14 @@ enum vc_status {
 	VC_ENOSUP    = -5, /* known, but not built in or not handled */
 	VC_EINTERNAL = -6, /* a broken invariant: our bug */
 	VC_EPIPE     = -7, /* whoever read our standard output has gone: nothing to complain of */
+	VC_ESTOPPED  = -8, /* by a signal (commands/stop.h) */
 };
+
+/* Not about what was tried: the next one would fare no better. */
+static inline bool vc_is_final(int status)
+{
+	return status == VC_ENOMEM || status == VC_ESTOPPED;
+}
 
 struct vc_error {
 	enum vc_status status;

@@ -111,8 +111,8 @@ static int may_not(const struct vc_run_options *opt, char why[VC_RERUN_WHY], str
 	if (vc_rerun_asked(opt, "rerun"))
 		return err->status ? (int)err->status :
 				     vc_fail(err, VC_EUSAGE, "--by rerun: %s", why);
-	if (err->status == VC_ENOMEM)
-		return VC_ENOMEM;
+	if (vc_is_final(err->status))
+		return (int)err->status;
 	if (err->status)
 		snprintf(why, VC_RERUN_WHY, "%.399s", err->message);
 	*err = (struct vc_error){ 0 };

@@ -301,7 +301,7 @@ static int predict_asked(struct vc_whatif *w, const struct vc_reduction_card *ca
 	while (w->rerun || w->n || !vc_rerun_makes(opt)) {
 		int r = predict(w, card, gpu, &w->as_asked, err);
 
-		if (r == VC_OK || r == VC_ENOMEM || !w->rerun || !vc_rerun_asked(opt, "auto"))
+		if (r == VC_OK || vc_is_final(r) || !w->rerun || !vc_rerun_asked(opt, "auto"))
 			return r;
 		snprintf(w->why, sizeof(w->why), "%.399s", err->message);
 		*err = (struct vc_error){ 0 };

@@ -195,6 +195,25 @@ struct vc_input *vc_input_memory(const void *data, size_t n, struct vc_error *er
 	return in;
 }
 
+struct vc_input *vc_input_inside(const struct vc_input *of, char *data, size_t n,
+				 struct vc_error *err)
+{
+	struct vc_input *in = vc_input_memory(data, n, err);
+	char *name = in ? strdup(of->name) : NULL;
+
+	if (!name) {
+		if (in)
+			vc_nomem(err, "an input");
+		vc_input_close(in);
+		free(data);
+		return NULL;
+	}
+	free(in->name);
+	in->name = name;
+	in->own_window = true;
+	return in;
+}
+
 void vc_input_close(struct vc_input *in)
 {
 	if (!in)

@@ -13,6 +13,10 @@ struct vc_input;
 struct vc_input *vc_input_open(const char *path, struct vc_error *err);
 struct vc_input *vc_input_raw(const char *path, struct vc_error *err);   /* no decompression */
 struct vc_input *vc_input_memory(const void *data, size_t n, struct vc_error *err); /* lent bytes */
+/* What was found in another one, whose name it has: bytes on the heap, owned from now on, also when
+ * this fails. */
+struct vc_input *vc_input_inside(const struct vc_input *of, char *data, size_t n,
+				 struct vc_error *err);
 void vc_input_close(struct vc_input *in); /* NULL is fine */
 /* Standard input, a pipe, what stands behind <(...): it can be opened and read but once. */
 bool vc_input_is_stream(const char *path);

@@ -5,7 +5,7 @@
  * is a linked list and the engine cannot tell them apart.
  *
  * Memory: a decoder takes at most so many bytes for each byte of its input (after unpacking, which
- * common/io.h bounds): torch_snapshot 96, ops 64, kineto 32, vct 96; a journal is mapped.
+ * common/io.h bounds): torch_snapshot, memory_viz, vct 96, ops 64, kineto 32; a journal is mapped.
  * tests/cli/memory.sh holds them to it, with files made to cost as much as they can. */
 #pragma once
 

@@ -19,10 +19,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* What a kernel launch costs the CPU: about 4 us through the runtime on current machines
- * (NVIDIA, "Understanding the overhead of kernel launches"); a poll of an event about 1 us. */
-#define SUBMIT_NS 4000
-#define POLL_NS 1000
+#define POLL_NS 1000 /* what a poll of an event costs the CPU, about */
 #define FREE_POLLS 16
 #define STREAM_MAGIC 0x6e756c6c73747265ull
 #define EVENT_MAGIC 0x6e756c6c65766e74ull
@@ -282,7 +279,7 @@ uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured)
 	pthread_mutex_lock(&lock);
 	submits = true;
 	submissions++;
-	spend(SUBMIT_NS);
+	spend(VC_NULL_SUBMIT_NS);
 	if (!s->capture)
 		vc_null_clock_set(s->done[s->submitted % VC_NULL_QUEUE]);
 	uint64_t start = end_of(s);

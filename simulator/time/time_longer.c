@@ -34,7 +34,7 @@ static uint64_t symbol(const struct vc_op *o, size_t i, const struct vc_meta *m,
 	if (!known[site])
 		known[site] = work_of(m, site);
 	return mix(mix(mix(o->name, known[site]), (uint64_t)o->stream << 8 | o->kind),
-		   o->after ? i + 1 - o->after : 0);
+		   (o->after ? i + 1 - o->after : 0) + (o->held ? i + 1 - o->held : 0));
 }
 
 static int find(const struct vc_profile *p, const struct vc_meta *m, size_t from, size_t end,
@@ -81,11 +81,13 @@ static int insert(struct vc_profile *p, size_t end, size_t period, size_t times,
 	for (size_t i = end; i < end + more; i++) {
 		op[i] = op[i - period];
 		op[i].after += op[i].after ? (uint32_t)period : 0;
+		op[i].held += op[i].held ? (uint32_t)period : 0;
 	}
 	memcpy(&op[end + more], &p->op[end], (p->n - end) * sizeof(*op));
-	for (size_t i = end + more; i < p->n + more; i++)
-		if (op[i].after > end - period)
-			op[i].after += (uint32_t)more;
+	for (size_t i = end + more; i < p->n + more; i++) {
+		op[i].after += op[i].after > end - period ? (uint32_t)more : 0;
+		op[i].held += op[i].held > end - period ? (uint32_t)more : 0;
+	}
 	free(p->op);
 	p->op = op;
 	p->cap = p->n += more;

@@ -19,6 +19,7 @@ struct vc_op {               /* a kernel or a copy, in order of launch */
 	uint64_t token;      /* of its name (vc_kernel_token) */
 	uint32_t name, stream;
 	uint32_t after;      /* that operation on another stream it waits for, + 1; 0: none */
+	uint32_t held;       /* that for whose end the program waits before it launches this one */
 	uint32_t work;       /* site of the event: what it computes (kernel_work.h); 0: not known */
 	uint8_t kind;        /* enum vc_op_kind */
 };

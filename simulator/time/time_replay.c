@@ -3,8 +3,8 @@
  * that the null GPU played.
  *
  * The program launches one operation after the other; a stream takes its own in order; an
- * operation that waited for another stream waits for the same one again; a copy to the host, and a
- * full queue, make the program wait. */
+ * operation that waited for another stream waits for the same one again, and so does the program:
+ * for a copy to pageable memory, at a synchronization, and where the queue is full. */
 #include "common/map.h"
 #include "common/vec.h"
 #include "simulator/time/time_speeds.h"
@@ -30,7 +30,7 @@ struct play {
 	uint32_t streams;
 	/* the run */
 	size_t at;               /* the next operation */
-	double host, sync;       /* the program's time; until when it waits */
+	double host;             /* the program's time */
 	/* beside others: */
 	struct mail { uint16_t peer; char type; bool in; } *mail; /* of each operation; peer: the
 				  * player at the other end + 1; type: of work, 0: no message */
@@ -69,7 +69,9 @@ static void cost_of(struct play *y, size_t i)
 /* ---- who waits for whom ---- */
 
 /* An operation that began later than its own stream was ready, and at the very moment at which an
- * operation of another stream ended, waited for that one. Of two that ended then the later. */
+ * operation of another stream ended, waited for that one. Of two that ended then the later. If that
+ * moment was as long before it as a launch takes, the program waited, and launched it then. A copy
+ * to the host for which it did not wait is one like any other. */
 static int find_waits(struct play *y, struct vc_error *err)
 {
 	const struct vc_profile *p = y->p;
@@ -80,12 +82,22 @@ static int find_waits(struct play *y, struct vc_error *err)
 	for (size_t i = 0; r == VC_OK && i < p->n; i++) {
 		const struct vc_op *o = &p->op[i];
 		bool waited = o->start > done[o->stream];
-		const uint64_t *at = waited ? vc_map_get(&ends, o->start) : NULL;
+		const uint64_t *at = waited ? vc_map_get(&ends, o->start) : NULL, *held;
 
 		y->after[i] = at && p->op[*at - 1].stream != o->stream ? (int64_t)*at - 1 : NONE;
+		waited = waited && i && o->start > o[-1].start + VC_NULL_SUBMIT_NS;
+		held = waited ? vc_map_get(&ends, o->start - VC_NULL_SUBMIT_NS) : NULL;
+		p->op[i].held = held ? (uint32_t)*held : 0;
 		done[o->stream] = o->end;
-		if (y->streams > 1 && !vc_map_put(&ends, o->end, i + 1))
+		if (!vc_map_put(&ends, o->end, i + 1))
 			r = vc_nomem(err, "the streams of a recording");
+	}
+	for (size_t i = 0; i + 1 < p->n; i++) {
+		uint32_t held = p->op[i + 1].held;
+
+		if (p->op[i].kind == VC_OP_TO_HOST &&
+		    (!held || p->op[held - 1].end < p->op[i].end))
+			p->op[i].kind = VC_OP_COPY;
 	}
 	vc_map_fini(&ends);
 	free(done);
@@ -107,7 +119,6 @@ static void start_over(struct play *y)
 		y->ready[i] = 0;
 	y->at = y->told = 0;
 	y->host = 1;
-	y->sync = 0;
 }
 
 /* When the next operation could begin. */
@@ -116,7 +127,9 @@ static double launch(struct play *y, size_t i, struct speed s)
 	const struct vc_op *op = y->p->op;
 	double start;
 
-	y->host = fmax(y->host + s.dispatch, y->sync);
+	if (op[i].held)
+		y->host = fmax(y->host, (double)op[op[i].held - 1].end);
+	y->host += s.dispatch;
 	if (i >= QUEUE)
 		y->host = fmax(y->host, (double)op[i - QUEUE].start);
 	start = fmax(y->host, y->ready[op[i].stream] + REST_NS);
@@ -130,8 +143,6 @@ static void finish(struct play *y, size_t i, double start, double ns)
 	o->start = (uint64_t)start;
 	o->end = (uint64_t)(start + ns);
 	y->ready[o->stream] = (double)o->end;
-	if (o->kind == VC_OP_TO_HOST)
-		y->sync = (double)o->end;
 	y->at = i + 1;
 }
 

@@ -560,6 +560,61 @@ static void half_known(struct toy *t, unsigned blocks, char *said, size_t n)
 	vc_meta_free(m);
 }
 
+enum reads { NOTHING, IN_PASSING, AT_ONCE, AT_THE_END };
+
+/* ns of a step of the null GPU whose program has a copy to the host, or none, and waits for it, or
+ * at the end of the step for everything. */
+static double reading(enum reads how, size_t *copies)
+{
+	static struct toy t;
+	struct vc_error err = { 0 };
+	struct vc_profile p = { 0 };
+	double ns;
+
+	t = (struct toy){ .launch = VC_NULL_SUBMIT_NS, .meta = vc_meta_new(&err) };
+	vc_meta_set(&vc_meta_device(t.meta, 0)->name, "h100-80g-sxm");
+	t.meta->how[VC_CAP_NULL_GPU] = t.meta->how[VC_CAP_WORK] = VC_HOW_RECORDED;
+	for (unsigned i = 0; i < 6; i++) {
+		t.ev[t.n++] = (struct vc_event){ .kind = VC_EV_MARK, .flags = VC_MARK_STEP,
+						 .time_ns = (uint64_t)t.host,
+						 .device = UINT16_MAX };
+		for (unsigned k = 0; k < 24; k++) {
+			op(&t, VC_EV_KERNEL, k < 9 ? "forward" : "backward", 50000);
+			if (k == 12 && (how == IN_PASSING || how == AT_ONCE))
+				op(&t, VC_EV_COPY, "memcpy DtoH", 2100);
+			if (how == (k == 12 ? AT_ONCE : k == 23 ? AT_THE_END : NOTHING) && how)
+				t.host = fmax(t.host, t.gpu);
+		}
+	}
+	assert_int_equal(vc_profile_add(&p, t.ev, t.n, 0, t.meta, &err), 0);
+	assert_int_equal(vc_profile_finish(&p, 0, 0, t.meta, &err), 0);
+	assert_int_equal(p.steps, 5);
+	ns = (double)(p.op[p.begin[4]].start - p.op[p.begin[1]].start) / 3;
+	*copies = 0;
+	for (size_t i = 0; i < p.beats; i++)
+		*copies += p.beat[i].kind == VC_OP_TO_HOST;
+	vc_profile_fini(&p);
+	vc_meta_free(t.meta);
+	return ns;
+}
+
+/* Into pinned memory a copy is launched like a kernel; the program waits where it waited. */
+static void the_null_gpu_is_waited_for_where_the_program_did(void **unused)
+{
+	size_t copies;
+	double none = reading(NOTHING, &copies), passing, once, end;
+
+	(void)unused;
+	passing = reading(IN_PASSING, &copies);
+	assert_int_equal(copies, 0);
+	assert_true(fabs(passing - none - 3100) < 1); /* it, and the rest before it */
+	once = reading(AT_ONCE, &copies);
+	assert_int_equal(copies, 1);
+	assert_true(once - passing > 15000 && once - passing < 25000); /* a launch */
+	end = reading(AT_THE_END, &copies);
+	assert_true(end - none > 15000 && end - none < 25000);
+}
+
 /* Of a step that comes twice in the other recording each kernel is one there, and no more. */
 static void a_step_that_comes_twice_is_matched_once(void **unused)
 {
@@ -613,6 +668,7 @@ int main(void)
 		cmocka_unit_test(one_recording_leaves_an_interval),
 		cmocka_unit_test(names_say_what_limits_a_kernel),
 		cmocka_unit_test(kernels_cost_what_a_card_took),
+		cmocka_unit_test(the_null_gpu_is_waited_for_where_the_program_did),
 		cmocka_unit_test(a_step_that_comes_twice_is_matched_once),
 		cmocka_unit_test(a_kernel_that_nobody_knows_is_named_where_it_matters),
 	};

@@ -85,7 +85,8 @@ static void product(struct rank *r, unsigned n)
 /* other: what a micro-batch does besides, which no other does. */
 static void micro_batch(struct rank *r, unsigned other)
 {
-	launch(r, VC_EV_COPY, "Memcpy HtoD (Pinned -> Device)", "", 0);
+	launch(r, VC_EV_COPY, "Memcpy HtoD (Pageable -> Device)", "", 0);
+	r->now += VC_NULL_SUBMIT_NS; /* the program waits for it */
 	for (unsigned i = 0; i < LAYERS; i++)
 		product(r, 512 + 64 * i);
 	launch(r, VC_EV_KERNEL, "sum_of_the_loss", "reduction fp32 0 32760000 0 4 512 0 0", 1);
@@ -112,7 +113,7 @@ static void train(struct rank *r, unsigned count, bool alike)
 /* Operations of the last two steps, which are lengthened: the same, waiting for the same. */
 static void assert_same_steps(const struct rank *a, const struct rank *b)
 {
-	size_t waits = 0;
+	size_t waits = 0, held = 0;
 
 	for (size_t k = 1; k < STEPS; k++) {
 		size_t x = a->p.begin[k], y = b->p.begin[k];
@@ -128,10 +129,14 @@ static void assert_same_steps(const struct rank *a, const struct rank *b)
 			assert_int_equal(o->kind, p->kind);
 			assert_int_equal(o->after ? x + i + 1 - o->after : 0,
 					 p->after ? y + i + 1 - p->after : 0);
+			assert_int_equal(o->held ? x + i + 1 - o->held : 0,
+					 p->held ? y + i + 1 - p->held : 0);
 			waits += o->after > 0;
+			held += o->held > 0;
 		}
 	}
 	assert_true(waits > 40);
+	assert_int_equal(held, 2 * 12);
 }
 
 static void more_micro_batches_are_as_if_they_had_been_played(void **unused)

@@ -9,7 +9,7 @@
 #define VC_REPORT_DEVICES 16
 #define VC_REPORT_NAMES 128
 #define VC_REPORT_NAME 120
-#define VC_NULL_ROUTES "to which experts tokens go" /* begins a name: vramcast_null_routes.py */
+#define VC_NULL_ROUTES "what is taken of equal scores" /* begins a name: vramcast_null_routes.py */
 #define VC_NULL_BY_RULE "cuDNN convolution workspaces, by rule" /* likewise: cudnn_workspace.c */
 #define VC_REPORT_WORKSPACES 1024 /* different sizes, of a megabyte and more */
 

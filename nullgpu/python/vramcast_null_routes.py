@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vramcast_null_routes.py - to which experts tokens go. Nobody computes a router's scores, so they are equal, and of
-equal ones a library takes the same for every token: one expert would get all of them. Here ties go round: row by
-row to the next choices, as a router's load is balanced. With a skew the first expert of one rank gets so many times
-its share."""
+"""vramcast_null_routes.py - what is taken of scores: experts for tokens, classes for boxes. Nobody computes them, so they
+are equal, and of equal ones a library takes the same in every row: one expert would get all tokens. Here ties go round:
+row by row to the next choices, as a router's load is balanced. With a skew the first choice of one rank gets so many
+times its share."""
 import os
 
 MOST = 1024  # choices: those of a router, not the words of a language
 TAKES = {"topk", "argmax", "max", "argmin", "min"}
 SKEW, HOT = map(float, os.environ.get("VRAMCAST_NULL_EXPERT_SKEW", "1 0").split())
-SAID = "to which experts tokens go, or what else is taken of equal scores: " + \
+SAID = "what is taken of equal scores, as the experts of a token or the class of a box: " + \
     ("each as often" if SKEW <= 1 else "the first of rank %d %g times as often as the mean" % (HOT, SKEW))
 
 

@@ -61,18 +61,19 @@ check "... and the rank again" played '0 3 0'
 program 'roles(0, 3); driver.vc_null_ranks_decide(b"all_reduce, read at x.py:1")'
 expect "what nobody knows is named" 0 '' 'all_reduce, read at x.py:1 \(ranks that were not played decide it\)'
 check "... and the verdict does not say that it fits" verdict undecided
-# To which experts tokens go is not known: what it is if as many go to each, and if more do to one of this rank's.
-experts='driver.vc_null_bound(b"to which experts tokens go, or so", ctypes.create_string_buffer(1))
+# To which experts tokens go is not known, nor of which class boxes are: what it is if each is taken as often, and if one of
+# this rank's is taken more often.
+experts='from vramcast_null_routes import SAID; driver.vc_null_bound(SAID.encode(), ctypes.create_string_buffer(1))
 driver.vc_null_ranks_decide(b"a message of another rank, read at x.py:1")
 ask(20 if float(os.environ["VRAMCAST_NULL_EXPERT_SKEW"].split()[0]) <= 1 else 400)'
 program "$experts"
-expect "experts of which nobody knows how many tokens they get: an interval" 0 '' 'undecided; 0.53 GiB if each expert gets as many tokens, 0.90 GiB if one of this rank gets all of them, of 1.00 GiB'
+expect "what is taken of scores that nobody knows: an interval" 0 '' 'undecided; 0.53 GiB if of equal scores each choice .an expert, a class. is taken as often, 0.90 GiB if one of this rank is taken each time, of 1.00 GiB'
 check "... in JSON too" "$py" -c "
 import json
 r = json.load(open('$TMP/r.json'))['runs'][0]
 assert (r['verdict'], r['experts_even'], r['experts_skewed']) == ('undecided', r['peak_used'], r['peak_used'] + (380 << 20)), r"
 program "$experts" --expert-skew 3
-expect "... with --expert-skew the other end" 0 '' 'undecided; 0.53 GiB if each expert gets as many tokens, 0.90 GiB if one of this rank gets that many times its share'
+expect "... with --expert-skew the other end" 0 '' 'is taken as often, 0.90 GiB if one of this rank is taken that many times its share'
 # 20 + k x 100 MiB beside a context of 500 MiB, on a card of 1 GiB: 5.04 times is the most.
 program "$(echo "$experts" | sed 's/ask(20 .*/k = float(os.environ["VRAMCAST_NULL_EXPERT_SKEW"].split()[0])\
 ask(int(100 * min(max(k, 1), 32)))/')" --expert-skew 0

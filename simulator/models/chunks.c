@@ -25,7 +25,7 @@ bool vc_chunks_more_room(struct vc_chunks *k, size_t more, uint32_t list)
 	       vc_vec_room(k->region, k->room, k->regions + 1);
 }
 
-static uint32_t new_chunk(struct vc_chunks *k, uint64_t addr, uint64_t size, uint32_t list)
+uint32_t vc_chunks_new(struct vc_chunks *k, uint64_t addr, uint64_t size, uint32_t list)
 {
 	uint32_t i = k->spare;
 
@@ -37,27 +37,21 @@ static uint32_t new_chunk(struct vc_chunks *k, uint64_t addr, uint64_t size, uin
 	return i;
 }
 
-static void drop(struct vc_chunks *k, uint32_t i)
+void vc_chunks_drop(struct vc_chunks *k, uint32_t i)
 {
 	k->c[i].live = false;
 	k->c[i].kid[0] = k->spare;
 	k->spare = i;
 }
 
-static void put_region(struct vc_chunks *k, uint64_t addr, uint64_t size, uint32_t first)
+uint32_t vc_chunks_region(struct vc_chunks *k, uint64_t addr, uint64_t size, uint32_t list)
 {
+	uint32_t i = vc_chunks_new(k, addr, size, list);
 	size_t at = vc_first_above(k->region, k->regions, addr, addr);
 	struct vc_region *r = &k->region[at];
 
 	memmove(r + 1, r, (k->regions++ - at) * sizeof(*r));
-	*r = (struct vc_region){ addr, size, first };
-}
-
-uint32_t vc_chunks_region(struct vc_chunks *k, uint64_t addr, uint64_t size, uint32_t list)
-{
-	uint32_t i = new_chunk(k, addr, size, list);
-
-	put_region(k, addr, size, i);
+	*r = (struct vc_region){ addr, size, i };
 	vc_chunks_put(k, i);
 	return i;
 }
@@ -65,7 +59,8 @@ uint32_t vc_chunks_region(struct vc_chunks *k, uint64_t addr, uint64_t size, uin
 /* Chunk i, in no list, keeps `size` bytes; the rest behind it, in no list either. */
 static uint32_t split(struct vc_chunks *k, uint32_t i, uint64_t size)
 {
-	uint32_t rest = new_chunk(k, k->c[i].addr + size, k->c[i].size - size, k->c[i].stream);
+	uint32_t rest = vc_chunks_new(k, k->c[i].addr + size, k->c[i].size - size,
+				      k->c[i].stream);
 
 	k->c[i].size = size;
 	k->c[rest].prev = i;
@@ -92,7 +87,7 @@ static void absorb(struct vc_chunks *k, uint32_t i)
 	k->c[i].next = k->c[n].next;
 	if (k->c[n].next)
 		k->c[k->c[n].next].prev = i;
-	drop(k, n);
+	vc_chunks_drop(k, n);
 }
 
 static bool joins(const struct vc_chunks *k, uint32_t i, uint32_t list)
@@ -129,28 +124,6 @@ void vc_chunks_move(struct vc_chunks *k, uint32_t from, uint32_t to)
 }
 
 /* ---- regions ---- */
-void vc_chunks_lose(struct vc_chunks *k, uint32_t i)
-{
-	const struct vc_chunk *c = &k->c[i];
-	struct vc_region *r =
-		&k->region[vc_first_above(k->region, k->regions, addr, c->addr) - 1];
-	uint64_t from = c->addr + c->size, end = r->addr + r->size;
-
-	if (c->prev) {
-		k->c[c->prev].next = 0;
-		r->size = c->addr - r->addr;
-	} else {
-		*r = (struct vc_region){ from, end - from, c->next };
-	}
-	if (c->next)
-		k->c[c->next].prev = 0;
-	if (c->next && c->prev)
-		put_region(k, from, end - from, c->next);
-	else if (!c->next && !c->prev)
-		memmove(r, r + 1, (size_t)(k->region + k->regions-- - r - 1) * sizeof(*r));
-	drop(k, i);
-}
-
 bool vc_chunks_idle(const struct vc_chunks *k, const struct vc_region *r)
 {
 	return !k->c[r->first].live && k->c[r->first].size == r->size;
@@ -159,7 +132,7 @@ bool vc_chunks_idle(const struct vc_chunks *k, const struct vc_region *r)
 void vc_chunks_give_back(struct vc_model *m, struct vc_region *r, uint32_t stream)
 {
 	vc_chunks_cut(m->state, r->first);
-	drop(m->state, r->first);
+	vc_chunks_drop(m->state, r->first);
 	r->first = 0;
 	vc_device_free(m->device, r->addr, r->size);
 	vc_model_tell(m, VC_TR_SEGMENT_FREE, stream, r->addr, r->size);

@@ -123,6 +123,9 @@ static inline bool vc_chunks_room(struct vc_chunks *k, size_t more, uint32_t lis
 	return (list < k->lists && k->used + more <= k->cap && k->regions < k->room) ||
 	       vc_chunks_more_room(k, more, list);
 }
+/* A chunk in no region and no list, and the end of one. */
+uint32_t vc_chunks_new(struct vc_chunks *k, uint64_t addr, uint64_t size, uint32_t list);
+void vc_chunks_drop(struct vc_chunks *k, uint32_t i);
 /* A region from the device: its one chunk, free in list `list`. */
 uint32_t vc_chunks_region(struct vc_chunks *k, uint64_t addr, uint64_t size, uint32_t list);
 /* Chunk i leaves its list; what it has beyond `size` bytes stays there as a chunk behind it. */
@@ -132,8 +135,6 @@ void vc_chunks_take(struct vc_chunks *k, uint32_t i, uint64_t size);
 uint32_t vc_chunks_free(struct vc_chunks *k, uint32_t list, uint32_t i);
 /* All of one list goes over to another one. */
 void vc_chunks_move(struct vc_chunks *k, uint32_t from, uint32_t to);
-/* Chunk i, in no list, is no part of its region any more; what is behind it becomes a region. */
-void vc_chunks_lose(struct vc_chunks *k, uint32_t i);
 /* Is the region one free chunk? */
 bool vc_chunks_idle(const struct vc_chunks *k, const struct vc_region *r);
 /* The region, one free chunk, goes back to the device. Its place in the array is empty until

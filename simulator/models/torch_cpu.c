@@ -9,7 +9,13 @@
 
 #define ALIGNMENT 64u /* gAlignment in c10/core/alignment.h */
 
-struct state { struct vc_chunks k; uint64_t granules; }; /* of memory behind the blocks */
+struct state {
+	struct vc_chunks k; /* no regions: the live blocks, in a tree through their links, */
+	uint32_t root;      /* by address */
+	uint64_t granules;  /* of memory behind the blocks */
+};
+
+VC_TREAP(by_address, struct vc_chunk, x->addr < y->addr)
 
 /* Memory comes in granules, which blocks share. */
 static bool back(struct vc_model *m, uint64_t bytes)
@@ -29,19 +35,20 @@ static bool back(struct vc_model *m, uint64_t bytes)
 /* Only a device that follows a recording can say such a thing: an event of it is missing. */
 static bool is_impossible(struct vc_model *m, uint64_t addr, uint64_t size)
 {
-	const struct vc_chunks *k = m->state;
-	size_t next = vc_first_above(k->region, k->regions, addr, addr);
-	const struct vc_region *r = next ? &k->region[next - 1] : NULL;
+	const struct state *st = m->state;
+	const struct vc_chunk *c = st->k.c, *hit;
+	uint32_t below = 0, above = 0;
 
+	for (uint32_t i = st->root; i; i = c[i].kid[c[i].addr <= addr])
+		*(c[i].addr <= addr ? &below : &above) = i;
+	hit = below && addr - c[below].addr < c[below].size ? &c[below] :
+	      above && c[above].addr - addr < size ? &c[above] : NULL;
 	if (addr % ALIGNMENT)
 		snprintf(m->note, sizeof(m->note), "the address %" PRIx64 " is no multiple of %u",
 			 addr, ALIGNMENT);
-	else if (r && addr - r->addr < r->size)
+	else if (hit)
 		snprintf(m->note, sizeof(m->note), "a block of %" PRIu64 " bytes at %" PRIx64
-			 " has not been freed", r->size, r->addr);
-	else if (next < k->regions && k->region[next].addr - addr < size)
-		snprintf(m->note, sizeof(m->note), "a block of %" PRIu64 " bytes at %" PRIx64
-			 " has not been freed", k->region[next].size, k->region[next].addr);
+			 " has not been freed", hit->size, hit->addr);
 	else
 		return false;
 	return true;
@@ -50,7 +57,8 @@ static bool is_impossible(struct vc_model *m, uint64_t addr, uint64_t size)
 static int torch_cpu_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
 			   struct vc_error *err)
 {
-	struct vc_chunks *k = m->state;
+	struct state *st = m->state;
+	struct vc_chunks *k = &st->k;
 	uint64_t addr, size = rq->size ? rq->size : 1;
 	uint32_t i;
 
@@ -68,8 +76,8 @@ static int torch_cpu_alloc(struct vc_model *m, const struct vc_request *rq, stru
 		back(m, m->now.reserved);
 		return VC_RAISED;
 	}
-	i = vc_chunks_region(k, addr, size, 0);
-	vc_chunks_take(k, i, size);
+	i = vc_chunks_new(k, addr, size, 0);
+	by_address_put(k->c, &st->root, i);
 	vc_chunks_serve(m, i, rq, out);
 	m->now.reserved += size;
 	m->now.segments++;
@@ -78,11 +86,13 @@ static int torch_cpu_alloc(struct vc_model *m, const struct vc_request *rq, stru
 
 static int torch_cpu_free(struct vc_model *m, struct vc_block *b)
 {
+	struct state *st = m->state;
 	uint32_t i = vc_chunks_unserve(m, b);
 
 	if (!i)
 		return VC_DONE;
-	vc_chunks_lose(m->state, i);
+	by_address_cut(st->k.c, &st->root, i);
+	vc_chunks_drop(&st->k, i);
 	vc_device_unreserve(m->device, b->addr, b->size);
 	m->now.reserved -= b->size;
 	m->now.segments--;
@@ -90,10 +100,63 @@ static int torch_cpu_free(struct vc_model *m, struct vc_block *b)
 	return VC_DONE;
 }
 
+/* Each block is a segment of its own; the tree is as deep as the logarithm of their number. */
+static int walk_below(const struct vc_chunk *c, uint32_t i, vc_extent_fn *fn, void *arg)
+{
+	struct vc_extent x = { .what = VC_X_SEGMENT, .addr = c[i].addr, .size = c[i].size,
+			       .requested = c[i].requested, .allocated = c[i].size,
+			       .active = c[i].size };
+	int rc = c[i].kid[0] ? walk_below(c, c[i].kid[0], fn, arg) : VC_OK;
+
+	rc = rc < 0 ? rc : fn(arg, &x);
+	x = (struct vc_extent){ .what = VC_X_LIVE, .addr = c[i].addr, .size = c[i].size,
+				.stream = c[i].stream, .requested = c[i].requested,
+				.id = c[i].id };
+	rc = rc < 0 ? rc : fn(arg, &x);
+	return rc < 0 || !c[i].kid[1] ? rc : walk_below(c, c[i].kid[1], fn, arg);
+}
+
+static int torch_cpu_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
+{
+	const struct state *st = m->state;
+	int rc = st->root ? walk_below(st->k.c, st->root, fn, arg) : VC_OK;
+
+	return rc < 0 ? rc : VC_OK;
+}
+
+struct tally { uint64_t end, sum; };
+
+static int add_up(void *arg, const struct vc_extent *x)
+{
+	struct tally *t = arg;
+
+	if (x->what != VC_X_SEGMENT)
+		return VC_OK;
+	if (x->addr < t->end)
+		return VC_EINTERNAL;
+	t->end = x->addr + x->size;
+	t->sum += x->size;
+	return VC_OK;
+}
+
+static int torch_cpu_check(const struct vc_model *m, struct vc_error *err)
+{
+	struct tally t = { 0 };
+
+	if (torch_cpu_walk(m, add_up, &t) < 0)
+		return vc_fail(err, VC_EINTERNAL, "torch_cpu: a block below 0x%" PRIx64 " is not "
+			       "where it belongs", t.end);
+	if (t.sum != m->now.reserved || t.sum != m->now.allocated)
+		return vc_fail(err, VC_EINTERNAL, "torch_cpu: blocks sum to %" PRIu64 ", the "
+			       "totals say %" PRIu64 " and %" PRIu64, t.sum, m->now.reserved,
+			       m->now.allocated);
+	return VC_OK;
+}
+
 const struct vc_model_type vc_model_torch_cpu = {
 	.name = "torch_cpu",
 	.summary = "PyTorch's CPU allocator: each request as asked, of the C library",
 	.owner = "PyTorch", .state_size = sizeof(struct state), .placed_below = true,
-	.alloc = torch_cpu_alloc, .free = torch_cpu_free, .walk = vc_chunks_walk,
-	.check = vc_chunks_check, .fini = vc_chunks_fini,
+	.alloc = torch_cpu_alloc, .free = torch_cpu_free, .walk = torch_cpu_walk,
+	.check = torch_cpu_check, .fini = vc_chunks_fini,
 };

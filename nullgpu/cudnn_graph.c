@@ -289,8 +289,8 @@ static struct vc_null_number numbers_of(int type, const struct vc_cudnn_plan *pl
 {
 	bool noted = plan->notes | plan->behavior;
 	bool tf32 = !noted || plan->notes & 1u << N_TENSOR_CORE;
-	return vc_null_number(type == T_HALF ? 2 : type == T_BFLOAT16 ? 14 : type > T_HALF ? 3 :
-			      type, tf32);
+	/* the first three have the same number as cudaDataType */
+	return vc_null_number(type == T_BFLOAT16 ? 14 : type > T_HALF ? 3 : type, tf32);
 }
 
 static double elements(const int64_t *sizes, int n)

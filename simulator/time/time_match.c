@@ -185,7 +185,7 @@ static void fill(const struct side *a, const struct side *b, uint32_t *match)
 		size_t end = k < a->n ? match[k] : b->n;
 
 		for (size_t m = i; m < k && end - j == k - i; m++)
-			if (a->p->beat[(m + a->shift) % a->n].kind ==
+			if (a->p->beat[m].kind ==
 			    b->p->beat[(j + m - i + b->shift) % b->n].kind)
 				match[m] = (uint32_t)(j + m - i);
 		j = end + 1;

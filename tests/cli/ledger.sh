@@ -30,4 +30,9 @@ run sim $t -g h200 -x share:n=2,each=3GiB --no-verify --no-advice
 expect "people see the other process" 0 'other processes *3\.44 GiB'
 run sim tests/transforms/recordings/gpt.vct -g h200 -x zero:stage=2,offload=optimizer,ranks=2 --host-memory 180GiB --no-verify --no-advice
 expect "a host that is large enough, in words, and that it is a lower bound" 0 'fits as far as is known: .* of 180\.00 GiB, a lower bound'
+# Up to the byte: what is needed is enough, one less is not.
+host() { run sim tests/transforms/recordings/gpt.vct -g h200 -x zero:stage=2,offload=optimizer,ranks=2 --no-verify --no-advice --json --host-memory "$1"; }
+host 180GiB; needed=$(echo "$out" | sed -n 's/^ *"needed": \([0-9]*\),*$/\1/p' | head -n 1)
+host "$needed"; expect "a host of just as much" 0 '"fits": true'
+host $((needed - 1)); expect "... and of a byte less" 3 '"fits": false'
 finish

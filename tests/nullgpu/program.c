@@ -82,6 +82,7 @@ int cuGetProcAddress_v2(const char *name, void **f, int version, uint64_t flags,
 int cuMemAlloc_v2(uint64_t *p, size_t n);
 int cuDeviceGet(int *device, int ordinal);
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, handle *device);
+int nvmlDeviceGetGpuFabricInfoV(handle device, void *info);
 int nvmlDeviceGetComputeRunningProcesses(handle device, unsigned *n, void *out);
 
 static int n_tests, failed;
@@ -314,8 +315,8 @@ static void test_streams(void)
 	cudaMalloc((void **)&p, 512 * MIB);
 	cudaStreamCreateWithFlags(&s, 1);
 	cudaStreamCreateWithFlags(&t, 1);
-	cudaEventCreateWithFlags(&e, 0);
-	cudaEventCreateWithFlags(&e2, 0);
+	ok(cudaEventCreateWithFlags(&e, 0) == 0 && cudaEventCreateWithFlags(&e2, 0) == 0,
+	   "events are made");
 	ok(cudaEventQuery(e) == 0, "an event never recorded is finished");
 	cudaEventRecord(e2, s);
 	cudaMemsetAsync(p, 0, 512 * MIB, s);
@@ -470,6 +471,12 @@ static void test_driver(void)
 	handle nvml;
 
 	nvmlDeviceGetHandleByIndex_v2(0, &nvml);
+	/* a caller's structure of 32 bytes, as PyTorch's, and a larger one; smaller is none */
+	struct { unsigned version; unsigned char rest[32]; } fabric = { 32, { [27] = 1, 1 } };
+	ok(nvmlDeviceGetGpuFabricInfoV(nvml, &fabric) == 0 && !fabric.rest[27] && fabric.rest[28],
+	   "no fabric, in a structure of the caller's size");
+	fabric.version = 31;
+	ok(nvmlDeviceGetGpuFabricInfoV(nvml, &fabric) == 2, "... which has to be large enough");
 	ok(nvmlDeviceGetComputeRunningProcesses(nvml, &n, list) == 7 && n == 2 &&
 	   list[0].pid == (unsigned)getpid() && list[1].pid == 7 &&
 	   nvmlDeviceGetComputeRunningProcesses(nvml, &none, NULL) == 7 && none == 2,

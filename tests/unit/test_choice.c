@@ -44,6 +44,9 @@ static void lists_say_which_go_together(void **unused)
 			    "0-0 2-2 3-3 4-4 6-8 10-10 13-13 16-16");
 	assert_string_equal(taken(&c, 8, buf, sizeof(buf)), "0-0 2-2 3-3 4-4 6-7");
 	assert_int_equal(vc_choice_reach(&c), 16);
+	c = by("3-3/5..5/7");
+	assert_int_equal(vc_choice_check(&c, &err), VC_OK);
+	assert_string_equal(taken(&c, 20, buf, sizeof(buf)), "3-3 5-5 7-7");
 	static const char *const bad[] = { "x", "1/", "/1", "3..1", "2/1", "1/1", "0-2+2", "1..3+0",
 					   "99999999999" };
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -68,6 +71,55 @@ static void numbers_do_what_they_did(void **unused)
 	c.first = 1;
 	c.count = 4;
 	assert_string_equal(taken(&c, 9, buf, sizeof(buf)), "1-1 3-3");
+}
+
+static void numbers_have_ends(void **unused)
+{
+	char buf[256];
+	struct vc_choice c = by("");
+
+	c.count = 4; /* up to the last that there is */
+	assert_string_equal(taken(&c, 5, buf, sizeof(buf)), "0-0 1-1 2-2 3-3");
+	assert_string_equal(taken(&c, 4, buf, sizeof(buf)), "0-0 1-1 2-2 3-3");
+	c.first = 2;
+	assert_string_equal(taken(&c, 5, buf, sizeof(buf)), "2-2 3-3 4-4");
+	assert_string_equal(taken(&c, 7, buf, sizeof(buf)), "2-2 3-3 4-4 5-5");
+	assert_string_equal(taken(&c, 2, buf, sizeof(buf)), "");
+	c = by("");
+	c.every = 3;
+	c.last = false;
+	assert_string_equal(taken(&c, 6, buf, sizeof(buf)), "0-2");
+	c.every = 1;
+	c.stride = 3;
+	assert_string_equal(taken(&c, 7, buf, sizeof(buf)), "0-0 3-3");
+	c = by("3-5");
+	assert_string_equal(taken(&c, 3, buf, sizeof(buf)), "");
+	assert_string_equal(taken(&c, 4, buf, sizeof(buf)), "3-3");
+}
+
+/* A list says all; every and stride are two ways, and begin at one. */
+static void what_excludes_each_other(void **unused)
+{
+	static const struct { struct vc_choice c; bool good; } list[] = {
+		{ { .every = 1, .stride = 1, .last = true }, true },
+		{ { .every = 0, .stride = 1, .last = true }, false },
+		{ { .every = 1, .stride = 0, .last = true }, false },
+		{ { .every = 2, .stride = 1, .first = 1, .count = 3 }, true },
+		{ { .every = 1, .stride = 2, .first = 1, .count = 3 }, true },
+		{ { .every = 2, .stride = 2, .last = true }, false },
+		{ { .every = 1, .stride = 1, .last = true, .list = "1" }, true },
+		{ { .every = 2, .stride = 1, .last = true, .list = "1" }, false },
+		{ { .every = 1, .stride = 2, .last = true, .list = "1" }, false },
+		{ { .every = 1, .stride = 1, .first = 1, .last = true, .list = "1" }, false },
+		{ { .every = 1, .stride = 1, .count = 1, .last = true, .list = "1" }, false },
+		{ { .every = 1, .stride = 1, .list = "1" }, false },
+		{ { .every = 1, .stride = 1, .last = true, .list = "1048575" }, true },
+		{ { .every = 1, .stride = 1, .last = true, .list = "1048576" }, false } };
+	struct vc_error err = { 0 };
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
+		if ((vc_choice_check(&list[i].c, &err) == VC_OK) != list[i].good)
+			fail_msg("row %zu is taken wrongly", i);
 }
 
 /* What is written is read back as what it was, whatever it was. */
@@ -167,6 +219,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_say_which_go_together),
 		cmocka_unit_test(numbers_do_what_they_did),
+		cmocka_unit_test(numbers_have_ends),
+		cmocka_unit_test(what_excludes_each_other),
 		cmocka_unit_test(what_is_written_is_read_back),
 		cmocka_unit_test(no_choice_is_cheaper),
 	};

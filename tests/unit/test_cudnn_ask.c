@@ -29,13 +29,15 @@ void vc_null_log(const char *fmt, ...)
 
 /* ---- the other end ---- */
 
-enum answer { PLANS, REFUSES, NONE, TOO_MANY, NEGATIVE, SHORT, HANGS_UP };
+enum answer { PLANS, AS_MANY_AS_CAN_BE, REFUSES, NONE, TOO_MANY, NEGATIVE, SHORT, HANGS_UP };
 
 static void answer(int fd, enum answer what)
 {
 	struct vc_wire in = { 0 }, out = { 0 };
 	struct vc_cudnn_plans p = { .n = what == NONE ? 0 : what == TOO_MANY ? VC_PLANS_MOST + 1 :
-				    what == NEGATIVE ? -1 : 2, .at = { { .bytes = 11 } } };
+				    what == NEGATIVE ? -1 :
+				    what == AS_MANY_AS_CAN_BE ? VC_PLANS_MOST : 2,
+				    .at = { { .bytes = 11 } } };
 
 	if (!vc_wire_receive(fd, &in))
 		_exit(1);
@@ -121,12 +123,13 @@ static bool ask(struct vc_cudnn_plans *out)
 static void plans_come_back(void **unused)
 {
 	struct vc_cudnn_plans p;
-	pid_t child = PLAY(PLANS, PLANS);
+	pid_t child = PLAY(PLANS, PLANS, AS_MANY_AS_CAN_BE);
 
 	for (int i = 0; i < 2; i++) {
 		assert_true(ask(&p));
 		assert_true(p.n == 2 && p.at[0].bytes == 11 && p.at[1].bytes == VC_MODE_FALLBACK);
 	}
+	assert_true(ask(&p) && p.n == VC_PLANS_MOST);
 	assert_string_equal(vc_cudnn_silent(), "");
 	assert_string_equal(logged, "");
 	ended(child);

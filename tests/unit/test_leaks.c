@@ -202,11 +202,60 @@ static void steps_that_repeat_need_no_marks(void **unused)
 	assert_int_equal(repeated(12, MIB / 4, 3 * MIB, false).steps, 0); /* layers of one pass */
 }
 
+/* `steps` steps of eight requests each of an own size, something before them, and one at the end,
+ * with small ones behind it. */
+static bool pass_of(uint64_t steps, unsigned before, uint64_t last, unsigned behind,
+		    uint16_t device)
+{
+	const struct vc_pattern_steps p = { .steps = steps, .events = 16 };
+	uint64_t id = 0;
+	bool is;
+
+	begin();
+	for (unsigned i = 0; i < before; i++)
+		take(64 * MIB, 0, 0);
+	for (uint64_t i = 0; i < steps * 8; i++) {
+		id = take((1 + i % 8) * MIB, 0, 0);
+		put((struct vc_event){ .kind = VC_EV_FREE, .id = id });
+		put((struct vc_event){ .kind = VC_EV_DEVICE_SAMPLE, .size = 99 * MIB });
+		take(99 * MIB, 0, 1);
+	}
+	take(last, 0, 0);
+	for (unsigned i = 0; i < behind; i++)
+		take(MIB, 0, 0);
+	is = vc_is_one_pass(&t, device, &p);
+	vc_trace_fini(&t);
+	return is;
+}
+
+static bool one_pass(uint64_t steps, unsigned before, uint64_t last)
+{
+	return pass_of(steps, before, last, 0, 0);
+}
+
+static void one_pass_ends_with_what_no_layer_asks_for(void **unused)
+{
+	assert_true(one_pass(4, 0, 99 * MIB));
+	assert_false(one_pass(3, 0, 99 * MIB)); /* too few */
+	for (unsigned i = 1; i <= 8; i++) /* layers ask for that */
+		assert_false(one_pass(40, 0, i * MIB));
+	assert_true(one_pass(40, 0, 9 * MIB));
+	assert_true(one_pass(40, 0, MIB + 1));
+	assert_false(one_pass(40, 0, MIB - 1)); /* too small */
+	/* seven in ten of what there is must be steps: 112 of 160, of 161 */
+	assert_true(one_pass(7, 47, 99 * MIB));
+	assert_false(one_pass(7, 48, 99 * MIB));
+	assert_true(pass_of(40, 0, 99 * MIB, 15, 0)); /* in the last of them */
+	assert_false(pass_of(40, 0, 99 * MIB, 16, 0));
+	assert_false(pass_of(40, 0, 99 * MIB, 0, 2)); /* another device */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_every_step_keeps_is_found),
 		cmocka_unit_test(steps_that_repeat_need_no_marks),
+		cmocka_unit_test(one_pass_ends_with_what_no_layer_asks_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

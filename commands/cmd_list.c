@@ -245,9 +245,7 @@ static const char *sink_name(size_t i)
 
 static const char *torch_version(size_t i)
 {
-	const struct vc_model_type *m = vc_model_by_name("torch");
-
-	return m && m->versions ? m->versions[i] : NULL;
+	return vc_model_by_name("torch")->versions[i];
 }
 
 static const char *theme_name(size_t i)

@@ -86,6 +86,14 @@ show("rnn-bf16", lambda: recurrent(dnn.cudnnRNNForward, 9))
 show("rnn-tf32", lambda: recurrent(dnn.cudnnRNNForward, 0))
 show("rnn-data-bf16", lambda: recurrent(dnn.cudnnRNNBackwardData_v8, 9))
 show("rnn-weights-bf16", lambda: recurrent(dnn.cudnnRNNBackwardWeights_v8, 9))
+def normalize(*sizes): # a block for each channel
+	x, h, n = P(), P(), len(sizes)
+	dnn.cudnnCreateTensorDescriptor(ctypes.byref(x))
+	dnn.cudnnSetTensorNdDescriptor(x, 0, n, (I * n)(*sizes), (I * n)(*[1] * n))
+	dnn.cudnnCreate(ctypes.byref(h))
+	return dnn.cudnnBatchNormalizationForwardTrainingEx(h, 0, 0, None, None, x)
+show("norm", lambda: normalize(64, 32, 56, 56))
+show("norm-of-a-line", lambda: normalize(4096))
 EOF
 play() { # CC FP32 TF32 HALF FP64 FP8, 10^12 a second
 	env LD_LIBRARY_PATH="$TMP/lib" VRAMCAST_NULL_CC="$1" VRAMCAST_NULL_FLOPS="$2" VRAMCAST_NULL_FLOPS_TF32="$3" \

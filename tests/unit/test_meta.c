@@ -4,6 +4,7 @@
 
 #include "common/codec_parts.h"
 #include "common/meta.h"
+#include "common/program.h"
 
 static void strings_are_kept_once(void **unused)
 {
@@ -147,9 +148,76 @@ static void a_header_of_a_later_version_is_read(void **unused)
 	vc_meta_free(again);
 }
 
+static struct vc_meta *filled(void)
+{
+	struct vc_meta *m = vc_meta_new(NULL);
+	struct vc_device_info *d = vc_meta_device(m, 3);
+
+	for (unsigned i = 1; i < 100; i++) {
+		char text[16];
+		int n = snprintf(text, sizeof(text), "text %u", i);
+
+		vc_meta_string(m, text, (size_t)n);
+		vc_meta_frame(m, (struct vc_frame){ i / 2, i, i, i });
+		vc_meta_stream(m, i * 0x100000001ull);
+	}
+	vc_meta_set(&m->command, "python train.py");
+	vc_meta_param(m, "batch", 32);
+	vc_meta_note(m, "a note");
+	*d = (struct vc_device_info){ .index = 3, .total = 5, .reserved = 4, .allocated = 3,
+				      .cc_major = 8, .cc_minor = 6, .sms = 28 };
+	vc_meta_set(&d->name, "a card");
+	m->how[VC_CAP_STACKS] = VC_HOW_RECORDED;
+	m->pid = 7;
+	m->max_id = 9;
+	m->complete = true;
+	return m;
+}
+
+/* With a program and without; what is known of frames is one for all copies. */
+static void a_copy_is_the_same(void **unused)
+{
+	(void)unused;
+	for (int program = 0; program < 2; program++) {
+		struct vc_meta *m = filled(), *to, *again;
+		struct vc_error err;
+		size_t n = 0, of_copy = 0;
+
+		if (program) {
+			m->program = vc_program_new(&err);
+			vc_meta_set(&m->program->folder, "/somewhere");
+			vc_meta_set(&m->program->interpreter, "/usr/bin/python3");
+		}
+		assert_null(vc_meta_site(m, 1)); /* nothing is kept yet */
+		assert_int_equal(vc_meta_keep_sites(m, &err), VC_OK);
+		assert_int_equal(vc_meta_keep_sites(m, &err), VC_OK);
+		for (uint32_t i = 0; i < m->frames; i++)
+			assert_int_equal(*vc_meta_site(m, i), 0);
+		*vc_meta_site(m, (uint32_t)m->frames - 1) = 77;
+		assert_null(vc_meta_site(m, (uint32_t)m->frames));
+		to = vc_meta_copy(m, &err);
+		assert_non_null(to);
+		assert_int_equal(to->program != NULL, program);
+		char *text = vct_meta_text(m, true, false, &n, &err);
+		char *copied = vct_meta_text(to, true, false, &of_copy, &err);
+		assert_int_equal(n, of_copy);
+		assert_memory_equal(text, copied, n);
+		free(text);
+		free(copied);
+		again = vc_meta_copy(to, &err);
+		vc_meta_free(m);
+		vc_meta_free(to);
+		assert_int_equal(*vc_meta_site(again, (uint32_t)again->frames - 1), 77);
+		assert_int_equal(vc_meta_stream(again, 42 * 0x100000001ull), 42);
+		vc_meta_free(again);
+	}
+	vc_meta_free(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_copy_is_the_same),
 		cmocka_unit_test(strings_are_kept_once),
 		cmocka_unit_test(frames_form_a_tree_without_duplicates),
 		cmocka_unit_test(streams_start_with_the_default),

@@ -216,9 +216,9 @@ bool vc_dryrun_answers(const struct vc_dryrun *done, const struct vc_dryrun *oth
 static void say_experts(const struct vc_dryrun *run)
 {
 	const struct vc_dryrun_experts *e = &run->o.experts;
-	fprintf(stderr, "  verdict: undecided; %.2f GiB if of equal scores each choice (an expert, "
-		"a class) is taken as often, %.2f GiB if one of this rank is taken %s, of %.2f "
-		"GiB", vc_gib(with_experts(run, false)), vc_gib(with_experts(run, true)),
+	fprintf(stderr, "  verdict: undecided; %.2f GiB if each expert (of a detector each class) "
+		"is chosen as often, %.2f GiB if one of this rank is chosen %s, of %.2f GiB",
+		vc_gib(with_experts(run, false)), vc_gib(with_experts(run, true)),
 		run->skew > 1 ? "that many times its share" : "each time", vc_gib(run->total));
 	if (e->dies > 0)
 		fprintf(stderr, "; it fits with %.3g times its share, not with %.3g", e->lives,

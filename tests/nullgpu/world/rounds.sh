@@ -67,13 +67,13 @@ experts='from vramcast_null_routes import SAID; driver.vc_null_bound(SAID.encode
 driver.vc_null_ranks_decide(b"a message of another rank, read at x.py:1")
 ask(20 if float(os.environ["VRAMCAST_NULL_EXPERT_SKEW"].split()[0]) <= 1 else 400)'
 program "$experts"
-expect "what is taken of scores that nobody knows: an interval" 0 '' 'undecided; 0.53 GiB if of equal scores each choice .an expert, a class. is taken as often, 0.90 GiB if one of this rank is taken each time, of 1.00 GiB'
+expect "what is taken of scores that nobody knows: an interval" 0 '' 'undecided; 0.53 GiB if each expert .of a detector each class. is chosen as often, 0.90 GiB if one of this rank is chosen each time, of 1.00 GiB'
 check "... in JSON too" "$py" -c "
 import json
 r = json.load(open('$TMP/r.json'))['runs'][0]
 assert (r['verdict'], r['experts_even'], r['experts_skewed']) == ('undecided', r['peak_used'], r['peak_used'] + (380 << 20)), r"
 program "$experts" --expert-skew 3
-expect "... with --expert-skew the other end" 0 '' 'is taken as often, 0.90 GiB if one of this rank is taken that many times its share'
+expect "... with --expert-skew the other end" 0 '' 'is chosen as often, 0.90 GiB if one of this rank is chosen that many times its share'
 # 20 + k x 100 MiB beside a context of 500 MiB, on a card of 1 GiB: 5.04 times is the most.
 program "$(echo "$experts" | sed 's/ask(20 .*/k = float(os.environ["VRAMCAST_NULL_EXPERT_SKEW"].split()[0])\
 ask(int(100 * min(max(k, 1), 32)))/')" --expert-skew 0

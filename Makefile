@@ -113,8 +113,8 @@ $(BUILD)/vramcast: $(CMD_OBJ) $(BUILD)/libvramcast.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(CMD_OBJ) $(BUILD)/libvramcast.a $(LIBS)
 
-# What a test includes is a prerequisite once it was built, too, and must not be linked beside it.
-included = $(shell sed -n 's/^.include "\(.*\.c\)"/\1/p' $<)
+# What a test, or a header of it, includes is a prerequisite once it was built, too, and must not be linked beside it.
+included = $(shell sed -n 's/^.include "\(.*\.c\)"/\1/p' $< $(filter %.h,$^))
 $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)

@@ -612,12 +612,23 @@ def _find_roles(groups, roots):
 
 # ---- who reads what was made up ----
 
-def _name_readers(driver):
+def _name_readers(dist, driver):
     """Device memory that holds what other ranks would have decided is copied to the host."""
     if not hasattr(driver, "vc_null_on_made_up"):
         return
+    compares = []  # DistributedDataParallel, whether all ranks have the same parameters: else no rank would go on
+    verify = getattr(dist, "_verify_params_across_processes", None)
+
+    def verified(*args, **names):
+        compares.append(True)
+        try:
+            return verify(*args, **names)
+        finally:
+            compares.pop()
+    if verify:
+        dist._verify_params_across_processes = verified
     told = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(
-        lambda what: ranks_decide(driver, "%s of whole numbers" % what.decode()))
+        lambda what: compares or ranks_decide(driver, "%s of whole numbers" % what.decode()))
     KEPT.append(told)
     driver.vc_null_on_made_up(told)
 
@@ -657,5 +668,5 @@ def start(torch):
     along = _collect_objects(torch, c10d, modules, driver, roots)
     _send_numbers(c10d, modules, driver, along)
     _collect_on_host(torch, c10d, modules, driver)
-    _name_readers(driver)
+    _name_readers(dist, driver)
     _find_roles(groups, roots)

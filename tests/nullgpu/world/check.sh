@@ -38,6 +38,9 @@ for version in ${TORCH:-2.9.1 newest}; do
 	done
 	# beside a real gloo the reducer asks for 16 bytes more, and its memory lives longer
 	check "$version: DistributedDataParallel over gloo runs alone" dry --world 2 --no-record -- "$py" "$program" ddp_gloo
+	# whether all ranks have the same parameters, which it asks them, decides no size
+	check "$version: no other rank is played for DistributedDataParallel" sh -c '"$@" 2> "$0" && ! grep -q "is played" "$0"' \
+		"$TMP/err" timeout 900 "$VRAMCAST" dryrun -g a100-80g-sxm --world 8 --no-record -- "$py" "$program" ddp
 	check "$version: a compiled FlexAttention runs alone" dry --world 2 --no-record -- "$py" "$program" flex
 	card=; rm -f "$TMP"/real.*vct "$TMP"/role.*vct
 	dry --ranks 4 -o "$TMP/real.vct" -- "$py" "$program" pp_shapes

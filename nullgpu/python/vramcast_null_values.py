@@ -81,7 +81,7 @@ DRAWN = 1 << 16  # bytes
 # Their kernels ask by further operations for values of what they were given: those are seen as well.
 ASKING = {"bincount", "histc", "linalg_eig", "_to_sparse", "_to_sparse_csr", "_to_sparse_csc",
           "_to_sparse_bsr", "_to_sparse_bsc", "repeat_interleave", "_nested_tensor_from_mask", "linalg_matrix_exp",
-          "_nested_tensor_from_mask_left_aligned", "normal", "allclose", "equal"}
+          "_nested_tensor_from_mask_left_aligned", "normal", "multinomial", "allclose", "equal"}
 # A program asks them whether its values are right, and ends where they are not: of unknown ones all are. The
 # least of a mask says the same.
 HOLDS = {"all", "_is_all_true"}
@@ -732,6 +732,26 @@ def _make_handler(torch, memory):
     return handle, plan_of, passes_of
 
 
+def _hooks_at_work(autograd):
+    """Whether something may ask a hook what to keep for the backward pass. PyTorch 2.4 does not say: they are
+    counted."""
+    top = getattr(autograd, "_top_saved_tensors_default_hooks", None)
+    if top:
+        return lambda: top(True) is not None
+    push, pop = autograd._push_saved_tensors_default_hooks, autograd._pop_saved_tensors_default_hooks
+    hooks = []
+
+    def pushed(pack, unpack):
+        push(pack, unpack)
+        hooks.append(pack)
+
+    def popped():
+        pop()
+        hooks.pop()
+    autograd._push_saved_tensors_default_hooks, autograd._pop_saved_tensors_default_hooks = pushed, popped
+    return lambda: bool(hooks)
+
+
 def _make_key(torch, memory):
     """Sees operations at a dispatch key of its own."""
     C, handle, plan_of, passes_of = torch._C, *_make_handler(torch, memory)
@@ -740,10 +760,10 @@ def _make_key(torch, memory):
                         C._dispatch_tls_set_dispatch_key_included)
     rest, network, others = (C._dispatch_library("IMPL", ns, "") for ns in ("aten", "aten", "_"))
 
-    hooks = getattr(C._autograd, "_top_saved_tensors_default_hooks", lambda ignoring: None)
+    asks_hooks = _hooks_at_work(C._autograd)
 
     def resolve(name):
-        if memory.told and hooks(True) is None:  # else one of these may be at work, which asks a hook what to keep
+        if memory.told and not asks_hooks():  # else one of these may be at work, which asks a hook what to keep
             network.reset()
         namespace, name = name.split("::")
         packet, _, overload = name.partition(".")

@@ -2,6 +2,7 @@
 """values.py - decisions that a script takes from small tensors are the right ones on the null GPU, and
 several trainings in one process, with a cap between them, behave as on a card. Prints TAP lines."""
 import ctypes
+import re
 import sys
 import threading
 
@@ -381,7 +382,8 @@ def main():
         said = ""
     except torch.OutOfMemoryError as e:
         said = str(e)
-    ok("allowed" in said or "memory fraction" in said, "a cap between them is obeyed: %.60s..." % said)
+    ok("allowed" in said or "memory fraction" in said or re.search(r"of which \d\d\.\d\d GiB is free", said),  # PyTorch 2.4 does not name it
+       "a cap between them is obeyed: %.60s..." % said)
     torch.cuda.set_per_process_memory_fraction(1.0)
     ok(train(16384)[0] > first[0], "and goes away")
     layer = nn.LSTM(32, 64, 2, bidirectional=True).cuda()

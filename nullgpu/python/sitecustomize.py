@@ -174,11 +174,13 @@ def _after_autotuner(module):
     """Triton compiles and times a kernel in each of its configurations. Here all take as long: the first that compiles
     is timed, with the memory that timing takes, and the others are not compiled."""
     tuner = module.Autotuner
-    run, bench = tuner.run, tuner._bench
+    bench = tuner._bench
 
-    def run_one(self, *args, **kwargs):
-        self.vramcast_timed = self.cache_results = False  # nor does a real card get to see these results
-        return run(self, *args, **kwargs)
+    def one(run):
+        def run_one(self, *args, **kwargs):
+            self.vramcast_timed = self.cache_results = False  # nor does a real card get to see these results
+            return run(self, *args, **kwargs)
+        return run_one
 
     def bench_one(self, *args, **kwargs):
         if self.vramcast_timed:
@@ -186,7 +188,13 @@ def _after_autotuner(module):
         timing = bench(self, *args, **kwargs)
         self.vramcast_timed = float("inf") not in (timing if isinstance(timing, (list, tuple)) else [timing])
         return timing
-    tuner.run, tuner._bench = run_one, bench_one
+
+    def with_run_of_its_own(cls, **kwargs):
+        super(tuner, cls).__init_subclass__(**kwargs)
+        if "run" in vars(cls):
+            cls.run = one(cls.run)
+    tuner.run, tuner._bench, tuner.vramcast_timed = one(tuner.run), bench_one, False
+    tuner.__init_subclass__ = classmethod(with_run_of_its_own)
 
 
 def _after_timing(module):

@@ -73,6 +73,12 @@ expect "what Triton times is called as before, and the recording is told to leav
 PYTHONPATH=$site:$TMP/tuner run dryrun -g rtx4090 --no-record -- "$py" -c 'from triton.runtime.autotuner import Autotuner
 a = Autotuner(); print("chosen", a.run(1), a.run(1), a.compiled, a.cache_results)'
 expect "of Triton's configurations the first that compiles is taken, and no other compiled" 0 'chosen 7 7 \[-1, 7, -1, 7\] False'
+PYTHONPATH=$site:$TMP/tuner run dryrun -g rtx4090 --no-record -- "$py" -c 'from triton.runtime.autotuner import Autotuner
+class Own(Autotuner):
+    def run(self, *args):
+        return max((c for c in (-1, 3, 7) if self._bench(*args, config=c)[0] < 99), default=None)
+a = Own(); print("chosen", a.run(1), a.run(1), a.compiled, a.cache_results)'
+expect "a tuner that another package derived from it, too" 0 'chosen 3 3 \[-1, 3, -1, 3\] False'
 for s in py off; do
 	how=; [ $s = py ] || how="--stacks $s"
 	run dryrun -g rtx4090 $how -o "$TMP/s.vct" -- "$py" -c "import os; print(os.environ['VC_OPTIONS'])"

@@ -241,7 +241,7 @@ check-bisect: all ## planted regressions are named by bisect, among commits and 
 calibration-full: all ## record programs of real size (tests/programs/full.txt; their packages in PYTHONPATH); ONLY=REGEX some of them
 	$(Q)VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(CALIBRATION_CACHE)-full' ONLY='$(ONLY)' \
 		nice -n 10 tests/programs/record.sh full
-# Programs that no rule was written beside: HOLDOUTS_LIST is strangers, newcomers, thirds, scripts (which says what SCRIPTS is) or fourth.
+# Programs that no rule was written beside: HOLDOUTS_LIST is strangers, newcomers, thirds, scripts (which says what SCRIPTS is), fourth or fifth.
 # HOLDOUTS_PYTHON has the packages that they name.
 HOLDOUTS_PYTHON ?= $(TRANSFORMS_PYTHON)
 HOLDOUTS_LIST ?= strangers

@@ -66,6 +66,7 @@ struct vc_uncertainty {
 	bool opened;
 	double by[MOST];           /* log(predicted / truth) of each; NAN: nobody can say */
 	double far[MOST];          /* doublings between it and what predicted it */
+	double is[MOST];           /* what it reserves; NAN: nobody asked */
 };
 
 struct vc_uncertainty *vc_uncertainty_new(struct vc_error *err)
@@ -149,12 +150,13 @@ static int miss_one(const struct vc_whatif *w, struct vc_uncertainty *m, size_t 
 	struct vc_family *f = two ? w->family : m->without[i];
 	double said = NAN, truth;
 
-	m->by[i] = NAN;
+	m->by[i] = m->is[i] = NAN;
 	m->far[i] = distance(w, i, meta->param, meta->params);
 	if (!f || !(m->far[i] > 0))
 		return VC_OK;
 	VC_TRY(peak(&w->recording[i], NULL, plan, &truth, err));
 	VC_TRY(asked(w, f, &ask, NULL, plan, &said, err));
+	m->is[i] = truth;
 	m->by[i] = log(said / truth);
 	return VC_OK;
 }
@@ -330,6 +332,34 @@ static void guard(uint64_t *low, uint64_t *high)
 	*high += up > LEAST_HIGH ? up : LEAST_HIGH;
 }
 
+/* Recording i is of values none of which is larger (sign 1) or smaller (-1) than what is asked. */
+static bool is_on_side(const struct vc_whatif *w, size_t i, int sign)
+{
+	for (size_t a = 0; a < w->n; a++)
+		if (sign * (vc_family_value(w->family, i, w->at[a].name) - w->at[a].value) > 0)
+			return false;
+	return true;
+}
+
+/* What the next smaller and the next larger values that were recorded reserve. */
+struct neighbours {
+	double below, above;
+};
+
+static struct neighbours find_neighbours(const struct vc_whatif *w)
+{
+	const double *is = w->uncertainty->is;
+	struct neighbours n = { .below = NAN, .above = NAN };
+
+	for (size_t i = 0; i < w->recordings; i++) {
+		if (is_on_side(w, i, 1))
+			n.below = fmax(n.below, is[i]);
+		if (is_on_side(w, i, -1))
+			n.above = fmin(n.above, is[i]);
+	}
+	return n;
+}
+
 /* far: doublings between the asked value and the nearest recording. */
 static void widen_by_kind(struct vc_prediction *p, bool untried, double far, struct vc_result *out)
 {
@@ -357,6 +387,7 @@ int vc_uncertainty_widen(const struct vc_whatif *w, struct vc_prediction *p,
 {
 	double far = distance(w, w->recordings, w->at, w->n);
 	struct vc_plan plan = *as_planned;
+	struct neighbours next;
 	int r;
 
 	vc_result_open_interval(out);
@@ -372,6 +403,7 @@ int vc_uncertainty_widen(const struct vc_whatif *w, struct vc_prediction *p,
 	plan.transform = (struct vc_list){ 0 };
 	pthread_mutex_lock(&w->uncertainty->lock);
 	r = widen_by_others(w, p, &plan, settings, far, out, err);
+	next = find_neighbours(w);
 	pthread_mutex_unlock(&w->uncertainty->lock);
 	if (r == VC_OK)
 		r = widen_by_samples(w, p, &plan, out, err);
@@ -379,5 +411,8 @@ int vc_uncertainty_widen(const struct vc_whatif *w, struct vc_prediction *p,
 		r = widen_by_padding(w, p, &plan, out, err);
 	if (r == VC_OK)
 		widen_by_kind(p, vc_whatif_untried(w, p), far, out);
+	/* Between two recordings whose sizes follow no sure law all between them may be. */
+	if (r == VC_OK && vc_whatif_untried(w, p) && !isnan(next.below + next.above))
+		widen(out, next.below, next.above);
 	return r;
 }

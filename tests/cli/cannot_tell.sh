@@ -48,4 +48,14 @@ for seq in 192 512; do
 	check "a scan over $seq words lies inside" [ "$truth" -ge "${told%,*}" ] && [ "$truth" -le "${told#*,}" ]
 done
 check "... and another power of two is a number" [ "$told" = "$truth,$truth" ]
+
+# Blocks of drawn sizes: what 12 draws may be as little as what 4 drew, so that no card with room for that is too small for certain.
+for batch in 4 16; do
+	awk -v x=$batch 'BEGIN { print "vramcast-golden 1\ntotal 85899345920\nother 0\nconf\nevents"
+		for (id = 1; id <= 60; id++) print "m", id, x * (10 + id * (x + 3) * 7919 % 37) * 8192 + 512 * (id % 5), 0 }' > "$TMP/drawn-$batch.ops"
+done
+run sim "$TMP/drawn-4.ops" $free; least=$(whole peak_reserved)
+run sim "$TMP/drawn-4.ops@batch=4" "$TMP/drawn-16.ops@batch=16" --set batch=12 $free; told=$(whole interval)
+expect "drawn sizes tell no number" 0 '"cannot_tell": "these'
+check "... and reach down to what a smaller batch drew" [ "${told%,*}" -le "${least%,}" ]
 finish

@@ -92,31 +92,6 @@ def fooled(batch=16):
         attack(seen, images(batch, 3, 160, 160), classes(100, batch), epsilons=[0.01, 0.03])
 
 
-def octrees(batch=4):
-    """ocnn: clouds as trees of eights, a U-Net over those that hold points."""
-    import ocnn
-    model = ocnn.models.UNet(4, 13, nempty=True).cuda()
-
-    def cloud():
-        way = F.normalize(torch.randn(int(torch.randint(2000, 8000, ())), 3), dim=1)
-        way = way * (torch.rand(3) * 0.5 + 0.4)
-        tree = ocnn.octree.Octree(7, 2)
-        tree.build_octree(ocnn.octree.Points(way, F.normalize(way, dim=1)))
-        return tree
-
-    def loss():
-        tree = ocnn.octree.merge_octrees([cloud() for _ in range(batch)])
-        tree.construct_all_neigh()
-        tree = tree.cuda()
-        seen = tree.get_input_feature("ND", nempty=True)
-        where = torch.cat((tree.xyzb(7, True)[0][:, None], tree.xyzb(7, True)[1][:, None], tree.xyzb(7, True)[2][:, None],
-                           tree.xyzb(7, True)[3][:, None]), 1).float()
-        out = model(seen, tree, tree.depth, where)
-        return F.cross_entropy(out, classes(13, len(out)))
-
-    learn(model, loss, steps=3)
-
-
 def bags(batch=4):
     """torchmil: a bag of tiles has one label, the tiles look at each other, its trainer."""
     from torchmil.data import collate_fn
@@ -276,6 +251,6 @@ def relevance(batch=8):
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (karras, motion, pruned, defended, fooled, octrees, bags, lungs, whole_numbers,
-                                  other_domain, anchors, few_known, found_cells, reads_lines, by_metrics,
+    main({f.__name__: f for f in (karras, motion, pruned, defended, fooled, bags, lungs, whole_numbers, other_domain,
+                                  anchors, few_known, found_cells, reads_lines, by_metrics,
                                   relevance)})

@@ -32,7 +32,6 @@ struct vc_way {
 #define VC_WAYS_BATCH "global-batch"
 #define VC_WAYS_MICRO "microbatches"
 
-
 /* vc_way.by besides a degree: nothing shows it. */
 enum { VC_WAY_NOT_SHOWN = VC_LAYOUT_NAMES };
 

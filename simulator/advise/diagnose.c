@@ -305,16 +305,18 @@ static bool has_program(const struct vc_oom_text *m)
 /* TensorFlow's pool says what it holds of what it may. */
 static bool has_pool(const struct vc_oom_text *m)
 {
-	return m->figure[VC_FIG_ALLOWED].known && m->figure[VC_FIG_ALLOCATED].known;
+	const struct vc_figure *f = m->figure;
+
+	return !strcmp(m->format->framework, "tensorflow") && f[VC_FIG_REQUEST].known &&
+		f[VC_FIG_ALLOWED].known && f[VC_FIG_ALLOCATED].known;
 }
 
 static bool has_torn_pool(const struct vc_oom_text *m)
 {
 	const struct vc_figure *f = m->figure;
 
-	return has_pool(m) && f[VC_FIG_REQUEST].known &&
-		high(&f[VC_FIG_REQUEST]) <=
-			vc_minus(f[VC_FIG_ALLOWED].value, f[VC_FIG_ALLOCATED].value);
+	return has_pool(m) && high(&f[VC_FIG_REQUEST]) <=
+		vc_minus(f[VC_FIG_ALLOWED].value, f[VC_FIG_ALLOCATED].value);
 }
 
 /* intel/intel-extension-for-pytorch#325, oneapi-src/unified-runtime#1245 */

@@ -33,8 +33,8 @@ static uint64_t symbol(const struct vc_op *o, size_t i, const struct vc_meta *m,
 
 	if (!known[site])
 		known[site] = work_of(m, site);
-	return mix(mix(mix(o->name, known[site]), (uint64_t)o->stream << 8 | o->kind),
-		   (o->after ? i + 1 - o->after : 0) + (o->held ? i + 1 - o->held : 0));
+	return mix(mix(mix(mix(o->name, known[site]), (uint64_t)o->stream << 8 | o->kind),
+		       o->after ? i + 1 - o->after : 0), o->held ? i + 1 - o->held : 0);
 }
 
 static int find(const struct vc_profile *p, const struct vc_meta *m, size_t from, size_t end,

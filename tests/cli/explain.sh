@@ -82,4 +82,10 @@ run explain "$TMP/tensor"; expect "the shape of a tensor is a figure" 0 'asked f
 check "of such a message it is not said that it has none, and no other framework's functions are named" sh -c '! grep -qE "no figures|torch" "$1"' sh "$TMP/out"
 printf '%s\n' "$tensor" | sed 's/256,64/99999999999,99999999999/' > "$TMP/tensor"
 run explain "$TMP/tensor"; expect "a shape that no memory holds is none" 0 'no figures'
+# What a pool says of itself is TensorFlow's; a limit of another program's message is no pool.
+pool() { printf 'I bfc_allocator.cc:702] Stats:\nLimit: 12049707828\nInUse: 11984328960\nW bfc_allocator.cc:275] Ran out of memory trying to allocate %s. See logs.\nOOM when allocating tensor with shape[256,832,7,7]\n' "$1" > "$TMP/pool"; run explain "$TMP/pool"; }
+pool 39.81MiB; expect "a pool with room in pieces" 0 '12049707828 bytes and has 11984328960 bytes in use: what is left would do, but lies in pieces'
+pool 139.81MiB; expect "a pool without room" 0 'too little is left, whatever its pieces'
+printf '%s\n' "CUDA out of memory. GPU 0 has a total capacity of 31.47 GiB. 30.00 GiB allowed; Of the allocated memory 9.08 GiB is allocated by PyTorch" > "$TMP/cut"
+run explain "$TMP/cut"; check "a damaged message with a limit is not taken for one of a pool" sh -c 'grep -q "cut off or damaged" "$1" && ! grep -q TensorFlow "$1"' sh "$TMP/out"
 finish
